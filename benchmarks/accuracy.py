@@ -275,13 +275,13 @@ def throughput() -> dict[str, float]:
 def refit() -> tuple[float, float]:
     """CPU seconds to refit after the twelfth measured marginal of adult_dense, and how far that is from the optimum."""
     from hedgerow.engine.practical.bars.error_bars import Measurement
-    from hedgerow.engine.practical.measure.prefit import Learned
+    from hedgerow.engine.practical.measure.prefit import FittedModel
 
     data, universe, _ = loaded("adult_dense")
     rng, noise = np.random.default_rng(0), Seeded(0)
     triples = list(itertools.combinations(universe.names, 3))
     chosen = [triples[i] for i in rng.choice(len(triples), 12, replace=False)]
-    learned = Learned.nothing(universe)
+    learned = FittedModel.nothing(universe)
     event = Gaussian(1.0, 30.0)
     seconds = reached = 0.0
     for names in [*((n,) for n in universe.names), *chosen]:

@@ -220,12 +220,12 @@ def cost(name: str, data: DataSource, seeds: int, count: int) -> dict[str, Any]:
 
 
 def _uncertified(data: DataSource, seed: int, reserve: float) -> Session:
-    from hedgerow.engine.practical.engine import prefitted
+    from hedgerow.engine.practical.engine import build_practical_engine
     from hedgerow.privacy.noise import Seeded
 
     ledger, noise = hr.Accountant(BUDGET), Seeded(seed)
     options: dict[str, Any] = {"workload": None, "queries": 1, "beta": 0.05, "guard": 0.0, "certify": False}
-    return Session(data, ledger, noise, prefitted(data, ledger, noise, reserve=reserve, **options))
+    return Session(data, ledger, noise, build_practical_engine(data, ledger, noise, reserve=reserve, **options))
 
 
 def bought(name: str, data: DataSource, seeds: int, count: int) -> list[dict[str, Any]]:
@@ -265,7 +265,7 @@ def triples() -> float:
     universe = hr.Universe({f"x{i}": hr.Integers(0, 7) if i % 2 else hr.Categories(range(8)) for i in range(15)})
     rng = np.random.default_rng(0)
     data = Table(pd.DataFrame({n: rng.integers(0, 8, 10**5) for n in universe.names}), universe)
-    from hedgerow.engine.practical.certificate.certificate_purchase import certified
+    from hedgerow.engine.practical.certificate.certificate_purchase import buy_certificate
     from hedgerow.privacy.allowance import Allowance
     from hedgerow.privacy.noise import Seeded
 
@@ -275,7 +275,7 @@ def triples() -> float:
     ledger = hr.Accountant(BUDGET)
     data.forget()
     began = time.process_time()
-    made = certified(data, Seeded(0), known, Allowance(ledger, 0.05 * BUDGET.total), 0.025, 0.025)
+    made = buy_certificate(data, Seeded(0), known, Allowance(ledger, 0.05 * BUDGET.total), 0.025, 0.025)
     assert made is not None and made.certificate is not None and made.certificate.limits[2].sets == 455
     return time.process_time() - began
 

@@ -25,7 +25,7 @@ import pandas as pd
 
 import hedgerow as hr
 from hedgerow.convex.bound_loss import GlmRisk
-from hedgerow.convex.solver.public_minimum import minimised
+from hedgerow.convex.solver.public_minimum import minimize_over
 from hedgerow.data import Table
 from hedgerow.errors import NotPrivateWarning
 from hedgerow.losses import Absolute, Hinge, Logistic, Squared
@@ -61,7 +61,9 @@ def cases(data: Table, how_many: int, seed: int = 0) -> list[Case]:
         query = hr.minimize(KINDS[kind](target=target, features=features, onehot=features), hr.L2Ball(RADIUS))
         risk = query.on(universe).risk
         least = (
-            minimised(risk, data.marginal(risk.attributes), hr.L2Ball(RADIUS), 1e-5 if risk.is_smooth else 1e-4).value
+            minimize_over(
+                risk, data.marginal(risk.attributes), hr.L2Ball(RADIUS), 1e-5 if risk.is_smooth else 1e-4
+            ).value
             / data.rows
         )
         found.append(Case(kind, query, risk, least))

@@ -38,12 +38,14 @@ def ours_on_classification(table: Classification, ε: float, seeds: int) -> dict
     budget = Budget(ε, DELTA, "add-remove")
 
     def estimator(seed: int) -> np.ndarray:
-        model = erm.LogisticRegression(budget, fit_intercept=False, rows=table.n, random_state=seed)
+        model = erm.LogisticRegression(budget, fit_intercept=False, expected_rows=table.n, random_state=seed)
         return model.fit(table.X, table.y).coef_.ravel()
 
     def solver(solve):
         return lambda seed: (
-            solve(table.X, table.y, loss=Logistic(), over=L2Ball(30.0), budget=budget, rows=table.n, seed=seed).theta
+            solve(
+                table.X, table.y, loss=Logistic(), over=L2Ball(30.0), budget=budget, expected_rows=table.n, seed=seed
+            ).theta
         )
 
     methods = {
@@ -61,7 +63,10 @@ def ours_on_regression(table: Regression, ε: float, seeds: int, quick: bool) ->
         ("hedgerow, lasso with refit=False (Algorithm 4)", False),
     ):
         if refit is None or not quick:
-            fits = (erm.lasso(table.X, table.y, budget=budget, rows=table.n, refit=refit, seed=k) for k in range(seeds))
+            fits = (
+                erm.lasso(table.X, table.y, budget=budget, expected_rows=table.n, refit=refit, seed=k)
+                for k in range(seeds)
+            )
             found[name] = measured([table.risk(fit.theta) for fit in fits])
     return found
 

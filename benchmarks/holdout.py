@@ -36,13 +36,15 @@ def questions_table(rows: int) -> tuple[list[str], bool]:
     ]
     fits = True
     for budget in BUDGETS:
-        plan = widths.planned(
+        plan = widths.plan_holdout(
             Amount.share_of(budget), budget, rows=rows, trained_on=rows, rounds=ROUNDS, questions=QUESTIONS, beta=0.05, threshold=None
         )  # fmt: skip
         error = widths.on_sample(plan, QUESTIONS, ROUNDS)
         split = widths.split_questions(budget, rows, error, plan.beta)
-        last = widths.Asked(QUESTIONS, QUESTIONS - 1, 0, 0, 1)
-        low, high, _ = widths.interval(plan, last, widths.Asked(QUESTIONS, QUESTIONS, 0, 0, 1), TRUTH * rows, True)
+        last = widths.QuestionCounts(QUESTIONS, QUESTIONS - 1, 0, 0, 1)
+        low, high, _ = widths.interval(
+            plan, last, widths.QuestionCounts(QUESTIONS, QUESTIONS, 0, 0, 1), TRUTH * rows, True
+        )
         width = (high - low) / 2
         fits &= split <= SPLIT_AT_MOST or budget != BUDGET
         lines.append(

@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "tests")]
 
 import hedgerow as hr  # noqa: E402
-from hedgerow.data import Histogram  # noqa: E402
+from hedgerow.data import HistogramSource  # noqa: E402
 from hedgerow.ledger import answer_log, replay  # noqa: E402
 from hedgerow.ledger import opened as ledger_at  # noqa: E402
 from hedgerow.ledger.durable import now  # noqa: E402
@@ -37,11 +37,11 @@ ENTRIES = 100_000
 APPENDS, ANSWERS, CHUNK = 300, 2_400, 200
 
 
-def table() -> Histogram:
+def table() -> HistogramSource:
     rng = np.random.default_rng(0)
     shares = [rng.dirichlet(np.full(m, 2.0)) for m in UNIVERSE.shape]
     joint = np.einsum("a,b,c,d,e->abcde", *shares)
-    return Histogram(UNIVERSE, rng.multinomial(500_000, joint.ravel()).reshape(joint.shape))
+    return HistogramSource(UNIVERSE, rng.multinomial(500_000, joint.ravel()).reshape(joint.shape))
 
 
 def questions(count: int, attributes: int = 3) -> list[hr.Query]:
@@ -57,7 +57,7 @@ def questions(count: int, attributes: int = 3) -> list[hr.Query]:
     return list(found.values())
 
 
-def opened(data: Histogram, ledger: str | None, guard: float = 0.0) -> hr.Session:
+def opened(data: HistogramSource, ledger: str | None, guard: float = 0.0) -> hr.Session:
     return hr.open(data, universe=UNIVERSE, budget=BUDGET, guard=guard, reserve=0.2, ledger=ledger, seed=1)
 
 
@@ -101,7 +101,7 @@ def appends(url: str) -> tuple[list[float], list[float]]:
 
 
 def slower(
-    data: Histogram, urls: dict[str, str], one_by_one: bool, guard: float = 0.0
+    data: HistogramSource, urls: dict[str, str], one_by_one: bool, guard: float = 0.0
 ) -> dict[str, tuple[float, float]]:
     """Of each ledger: microseconds of a free answer, and its time as a multiple of that without one, by medians of chunks."""
     sessions = {name: opened(data, url, guard) for name, url in {"": None, **urls}.items()}
@@ -124,7 +124,7 @@ def slower(
     }
 
 
-def large(data: Histogram, url: str) -> tuple[float, float, int]:
+def large(data: HistogramSource, url: str) -> tuple[float, float, int]:
     """Seconds to open a ledger of 10⁵ entries and as many answers, with its snapshot; and to verify it."""
     session = opened(data, url)
     ledger: Any = session.ledger
@@ -186,7 +186,7 @@ def main() -> None:
     print(text)
 
 
-def measured(data: Histogram, here: Path, places: dict[str, Callable[[], str]]) -> str:
+def measured(data: HistogramSource, here: Path, places: dict[str, Callable[[], str]]) -> str:
     opened(data, None).ask_all(questions(500), progress=False)  # compiled, and warm
     lines = [
         "# What a durable ledger costs",

@@ -46,12 +46,12 @@ def build(source: str, folder: str) -> None:
     """In a process of its own, whose largest memory is told."""
     import resource
 
-    from hedgerow.data.row_store import stored
+    from hedgerow.data.row_store import row_store
 
-    stored(write_small(Path(folder).parent), COLUMNS)  # imports and compiles
+    row_store(write_small(Path(folder).parent), COLUMNS)  # imports and compiles
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     began, used = time.perf_counter(), time.process_time()
-    rows = stored(source, COLUMNS, folder).rows
+    rows = row_store(source, COLUMNS, folder).rows
     seconds, busy = time.perf_counter() - began, time.process_time() - used
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     print(json.dumps({"rows": rows, "seconds": seconds, "busy": busy, "before": before / 1024, "peak": peak / 1024}))
@@ -91,9 +91,9 @@ def query(rows: Any, vectorised: bool) -> Callable[[], Any]:
 
 def per_query(folder: Path, powers: list[int], vectorised: bool) -> dict[int, tuple[float, float]]:
     """Medians of time, and of processor time, of queries to all tables in turn: in random order, as others may use the machine."""
-    from hedgerow.data.row_store import stored
+    from hedgerow.data.row_store import row_store
 
-    asked = {p: query(stored(folder / f"{p}.parquet", COLUMNS, folder / f"{p}.rows"), vectorised) for p in powers}
+    asked = {p: query(row_store(folder / f"{p}.parquet", COLUMNS, folder / f"{p}.rows"), vectorised) for p in powers}
     for p in powers:
         for _ in range(30):
             asked[p]()

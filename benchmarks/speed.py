@@ -20,9 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow import losses
-from hedgerow._compiled import compiled
+from hedgerow._compiled import compile_lazily
 from hedgerow.convex.sets import L2Ball
-from hedgerow.convex.solver.public_minimum import minimised
+from hedgerow.convex.solver.public_minimum import minimize_over
 from hedgerow.model import triangulation
 from hedgerow.model.hypothesis import Hypothesis
 from hedgerow.model.junction_tree import JunctionTree, junction_cells
@@ -62,7 +62,7 @@ def best(action: Callable[[], object], repeats: int = 9, *, warm: bool = True) -
     return 1e3 * min(times)
 
 
-@compiled()
+@compile_lazily()
 def read_and_write(values: Array, factor: float) -> None:
     """The yardstick: every cell read and written once."""
     for i in range(values.size):
@@ -230,7 +230,7 @@ def beside() -> Iterator[Row]:
     risk = losses.Logistic(target="y", features=list("abcdefg")).on(Universe.from_sizes(sizes))
     p = 1 / (1 + np.exp(-risk.predictor(np.array([1.5, -1.0, 0.5, 2.0, 0.0, -0.7, 0.3, 0.2]))))
     marginal = np.random.default_rng(16).random(risk.shape) * np.concatenate([1 - p, p])
-    milliseconds = best(lambda: minimised(risk, marginal / marginal.sum(), L2Ball(10.0), 1e-8), 3)
+    milliseconds = best(lambda: minimize_over(risk, marginal / marginal.sum(), L2Ball(10.0), 1e-8), 3)
     what = f"logistic regression, 7 features, {marginal.size} cells, certified to 1e-8"
     yield Row(what, milliseconds, "", "≤ 1.5 s", milliseconds <= 1500)
 

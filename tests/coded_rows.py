@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 import hedgerow as hr
-from hedgerow.data.table import coded_batches
+from hedgerow.data.table import code_batches
 
 
 def coded_rows(source: Any, universe: hr.Universe, **how: Any) -> NDArray[np.int64]:
-    batches = [np.column_stack(cells).astype(np.int64) for cells in coded_batches(source, universe, **how)]
+    batches = [np.column_stack(cells).astype(np.int64) for cells in code_batches(source, universe, **how)]
     return np.concatenate([np.zeros((0, len(universe.names)), np.int64), *batches])

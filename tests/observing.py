@@ -233,7 +233,7 @@ class Conditioned(Noise):
     def _words(self, count: int) -> Any:
         return np.asarray(self._bits.random_raw(count), dtype=np.uint64)
 
-    def _released(self, steps: Any, event: Any) -> Any:
+    def _add_in_steps(self, steps: Any, event: Any) -> Any:
         return steps + self._integers(event, steps.size)  # OpenDP takes no seed
 
     def generator(self) -> np.random.Generator:

@@ -12,10 +12,9 @@ from hedgerow.erm.rows import Arrays
 from hedgerow.privacy.budget import Budget
 
 DEFAULTS = {
-    name: inspect.signature(solver.solve).parameters[name].default
-    for name in ("row_bound", "norm", "label_bound", "rows")
-}
+    name: inspect.signature(solver.solve).parameters[name].default for name in ("row_bound", "norm", "label_bound")
+} | {"rows": None}
 
 
 def prepared(X: Any, y: Any, loss: Loss, over: ConvexSet, budget: Budget, **choices: Any) -> problem.Problem:
-    return problem.prepared(Arrays(X, y), loss=loss, over=over, budget=budget, **DEFAULTS | choices)
+    return problem.prepare_problem(Arrays(X, y), loss=loss, over=over, budget=budget, **DEFAULTS | choices)

@@ -100,7 +100,7 @@ class Recorder(Seeded):
         return receipt.released(lambda: out.copy() if isinstance(out, np.ndarray) else out, self.private)
 
     def add(self, value: Any, receipt: Receipt) -> Any:
-        event = self._redeemed(receipt, Laplace, Gaussian)
+        event = self._redeem(receipt, Laplace, Gaussian)
         steps = np.rint(np.asarray(value, dtype=float).reshape(-1) / event.grid)
 
         def draw() -> Any:
@@ -114,7 +114,7 @@ class Recorder(Seeded):
         assert len({receipt.events for receipt in receipts}) == 1
         out = self.add(value, receipts[0])
         for receipt in receipts[1:]:
-            event = self._redeemed(receipt, Laplace, Gaussian)
+            event = self._redeem(receipt, Laplace, Gaussian)
             if self._history is not None:
                 assert self._earlier("add", event).out == out
             self._write("add", receipt.number, event, self.draws[-1].raw, out)
@@ -122,7 +122,7 @@ class Recorder(Seeded):
         return out
 
     def choose(self, scores: Any, receipt: Receipt) -> int:
-        event = self._redeemed(receipt, Exponential)
+        event = self._redeem(receipt, Exponential)
         values = np.asarray(scores, dtype=float)
 
         def draw() -> int:
@@ -132,7 +132,7 @@ class Recorder(Seeded):
         return int(self._kept("choose", receipt, event, values.tolist(), draw))
 
     def sample(self, rows: int, receipt: Receipt) -> Any:
-        event = self._redeemed(receipt, PoissonSample)
+        event = self._redeem(receipt, PoissonSample)
         # row by row from the same seed, so that a neighbour with a row more at its end has the same others
         coins = Seeded(self.seed + len(self.draws))._below(2**32, rows)
         found = np.flatnonzero(coins < event.heads)
@@ -140,7 +140,7 @@ class Recorder(Seeded):
         return receipt.released(lambda: found, self.private)
 
     def draw_rows(self, receipt: Receipt) -> Any:
-        event = self._redeemed(receipt, DistinctRows, RepeatedRows)
+        event = self._redeem(receipt, DistinctRows, RepeatedRows)
         found = self.subsample(event.rows, event.size, replace=isinstance(event, RepeatedRows))
         if self._history is not None:  # neighbours are compared on the same rows
             found = self._earlier("sample", event).out.copy()
@@ -149,7 +149,7 @@ class Recorder(Seeded):
 
     def flips(self, holds: Any, receipt: Receipt) -> Any:
         """``raw``: how many rows say yes, of all, for the law of what comes out depends on that alone."""
-        event = self._redeemed(receipt, FlippedRows)
+        event = self._redeem(receipt, FlippedRows)
         yes = int(np.sum(holds(np.arange(event.rows))))
         return self._kept("flips", receipt, event, [yes], lambda: np.arange(event.times) % 3 == 0)
 

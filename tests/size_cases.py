@@ -62,7 +62,7 @@ def questions(universe: Any) -> Iterator[tuple[str, Any]]:
     for name in universe.names:
         first = universe[name].labels[0]
         yield f"count {name}", lambda name=name, first=first: hr.count({name: first})
-        yield f"not {name}", lambda name=name, first=first: ~hr.count({name: first}) | hr.count({name: hr.isnt(first)})
+        yield f"not {name}", lambda name=name, first=first: ~hr.count({name: first}) | hr.count({name: hr.not_(first)})
         yield f"marginal {name}", lambda name=name: hr.marginal(name)
         yield f"top {name}", lambda name=name: hr.top(name, 3)
         yield f"histogram {name}", lambda name=name: hr.histogram(name)

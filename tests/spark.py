@@ -22,7 +22,7 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.data import DataSource
-from hedgerow.data.backend import held
+from hedgerow.data.backend import open_source
 
 SETTINGS = {
     "spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "2", "spark.log.level": "ERROR",
@@ -116,4 +116,4 @@ def spark_frame(folder: Path, universe: hr.Universe, cells: Any) -> DataSource:
         for row in frame.itertuples(index=False)
     ]
     schema = ", ".join(f"`{name}` {kinds.get(frame[name].dtype.kind, 'string')}" for name in universe.names)
-    return held(session().createDataFrame(rows, schema), universe)
+    return open_source(session().createDataFrame(rows, schema), universe)

@@ -20,7 +20,7 @@ from sklearn.utils import estimator_checks
 
 import hedgerow as hr
 from hedgerow.data import Table
-from hedgerow.data.coding import coded
+from hedgerow.data.coding import code_column
 from hedgerow.errors import InvalidInput
 from hedgerow.estimators import (
     HuberRegressor,
@@ -162,7 +162,7 @@ def test_my_values_are_coded_as_the_tables_are() -> None:
         one = values.iloc[[row]]
         table = Table(one, universe)
         for name in universe.names:
-            cell = int(coded(universe[name], one[name].to_numpy())[0])
+            cell = int(code_column(universe[name], one[name].to_numpy())[0])
             assert table.marginal((name,))[cell] == 1, (name, one[name].iloc[0])
 
 

@@ -45,7 +45,7 @@ def test_rows_are_not_stored_where_modes_do_not_protect_them(tmp_path, monkeypat
     with monkeypatch.context() as elsewhere:
         elsewhere.setattr(os, "name", "nt")
         with pytest.raises(InvalidInput, match="POSIX file modes"):
-            row_store.stored(str(source), {"age": float}, str(tmp_path / "rows"))
+            row_store.row_store(str(source), {"age": float}, str(tmp_path / "rows"))
     assert not (tmp_path / "rows").exists()
-    row_store.stored(str(source), {"age": float}, str(tmp_path / "rows"))
+    row_store.row_store(str(source), {"age": float}, str(tmp_path / "rows"))
     assert (tmp_path / "rows").stat().st_mode & 0o077 == 0

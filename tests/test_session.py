@@ -19,7 +19,7 @@ from sequential import is_kept
 
 import hedgerow as hr
 from hedgerow import demo
-from hedgerow.data import Histogram, Table
+from hedgerow.data import HistogramSource, Table
 from hedgerow.engine.practical import free_answers
 from hedgerow.query.ratios import BoundMean
 from hedgerow.unsafe import unsafe_answer, unsafe_error
@@ -35,7 +35,7 @@ def conjunctions(rng: np.random.Generator, how_many: int, width: tuple[int, int]
 
 @pytest.mark.parametrize("profile", ["practical", "theory"])
 def test_a_repeat_is_free_and_equal_however_it_was_written(profile) -> None:
-    data = Histogram(SMALL, np.full(SMALL.size, 10**6))
+    data = HistogramSource(SMALL, np.full(SMALL.size, 10**6))
     session = opened(data, profile=profile, queries=100)
     first = session.ask(hr.count(sex="F", smoker=True))
     again = session.ask(~(~hr.count(smoker=True) | hr.count(sex="M")))
@@ -70,7 +70,7 @@ def test_asking_all_is_asking_one_by_one(table) -> None:
 def test_asking_all_in_the_theory_profile_learns_as_it_goes() -> None:
     counts = np.zeros(SMALL.shape, int)
     counts[0, 0, 0, 0] = 10**9
-    session = opened(Histogram(SMALL, counts), profile="theory", queries=100)
+    session = opened(HistogramSource(SMALL, counts), profile="theory", queries=100)
     answers = session.ask_all([hr.count(age=0), hr.count(sex="F"), hr.count(region=0), hr.count(age=0)])
     assert [a.source for a in answers] == ["measured", "measured", "measured", "repeat"]
     assert all(abs(a.value - 1) <= a.error for a in answers)
@@ -118,7 +118,7 @@ def test_an_exhausted_session_refuses_with_the_numbers_and_still_answers_for_fre
 def test_an_exhausted_theory_session_answers_repeats_and_refuses_the_rest() -> None:
     counts = np.zeros(SMALL.shape, int)
     counts[0, 0, 0, 0] = 10**9
-    session = opened(Histogram(SMALL, counts), profile="theory", queries=10_000, alpha=0.2)
+    session = opened(HistogramSource(SMALL, counts), profile="theory", queries=10_000, alpha=0.2)
     rng = np.random.default_rng(4)
     asked = hr.count(age=0)
     known = session.ask(asked)
@@ -133,7 +133,7 @@ def test_a_guard_catches_what_the_workload_did_not_foresee() -> None:
     for cell in np.ndindex(parity.shape):
         parity[cell] = 10**6 * (sum(cell) % 2)
     universe = hr.Universe.from_sizes({f"b{i}": 2 for i in range(6)})
-    session = hr.open(Histogram(universe, parity), universe=universe, budget=hr.Budget(1, 1e-6), seed=5)
+    session = hr.open(HistogramSource(universe, parity), universe=universe, budget=hr.Budget(1, 1e-6), seed=5)
     assert session._engine.guard is not None
     odd = hr.parity(*universe.names)
     answer = session.ask(odd)
@@ -232,7 +232,7 @@ def test_n_is_only_estimated_under_add_remove(table) -> None:
     assert session.rows != 20_000
     assert session.rows == pytest.approx(20_000, rel=0.02)
     theory = hr.open(
-        Histogram(SMALL, np.full(SMALL.size, 10**6)),
+        HistogramSource(SMALL, np.full(SMALL.size, 10**6)),
         universe=SMALL,
         budget=hr.Budget(1.0, 1e-6, neighbours="add-remove"),
         profile="theory",
@@ -246,9 +246,9 @@ TINY = hr.Universe.from_sizes({"a": 4, "b": 3, "c": 2})
 BUDGETS = [hr.Budget(1.0, d, neighbours) for d in (0.0, 1e-6) for neighbours in ("replace", "add-remove")]
 
 
-def tiny(rows: int, seed: int) -> Histogram:
+def tiny(rows: int, seed: int) -> HistogramSource:
     rng = np.random.default_rng(seed)
-    return Histogram(TINY, rng.multinomial(rows, rng.dirichlet(np.full(TINY.size, 0.3))))
+    return HistogramSource(TINY, rng.multinomial(rows, rng.dirichlet(np.full(TINY.size, 0.3))))
 
 
 @pytest.mark.parametrize(
@@ -316,7 +316,7 @@ def test_the_theory_profile_states_what_it_does_not_know_of_n(delta) -> None:
 def test_within_of_a_weighted_question_is_paid_once_and_reached(budget) -> None:
     universe = hr.Universe.from_sizes({"a": 9, "b": 8, "c": 7})
     rng = np.random.default_rng(3)
-    data = Histogram(universe, rng.multinomial(10**6, rng.dirichlet(np.full(universe.size, 0.1))))
+    data = HistogramSource(universe, rng.multinomial(10**6, rng.dirichlet(np.full(universe.size, 0.1))))
     session = hr.open(data, universe=universe, budget=budget, reserve=0.5, seed=4)
     for query in [
         hr.linear(("a", "b", "c"), rng.random(universe.shape)),
@@ -379,7 +379,7 @@ def test_a_mean_among_nobody_is_refused_as_such(session, nobody) -> None:
 )
 def test_attributes_with_one_value_are_like_any_other(profile, budget, sizes) -> None:
     universe = hr.Universe(**{name: hr.Integers(5, 4 + m) for name, m in sizes.items()})
-    data = Histogram(universe, np.arange(universe.size) * 20_000 + 10_000)
+    data = HistogramSource(universe, np.arange(universe.size) * 20_000 + 10_000)
     if profile == "release":
         session = hr.release(data, universe=universe, budget=budget, seed=1)
     else:
@@ -399,13 +399,13 @@ def test_attributes_with_one_value_are_like_any_other(profile, budget, sizes) ->
 @pytest.mark.parametrize("budget", BUDGETS, ids=repr)
 def test_a_universe_of_one_cell_has_only_n_to_tell(budget) -> None:
     universe = hr.Universe(a=hr.Integers(5, 5), b=hr.Integers(1, 1))
-    session = hr.open(Histogram(universe, np.array([3000])), universe=universe, budget=budget, seed=1)
+    session = hr.open(HistogramSource(universe, np.array([3000])), universe=universe, budget=budget, seed=1)
     answer = session.ask(hr.count(), scale="rows")
     assert abs(answer.value - 3000) <= answer.error < 200
     assert session.ask(hr.marginal("a", "b")).value.tolist() == [[1.0]]
     assert session.ask(hr.mean("a"), within=0.01).value == 5.0
     with pytest.raises(hr.InvalidInput, match="at least 2 cells"):
-        hr.open(Histogram(universe, np.array([3000])), universe=universe, budget=budget, profile="theory")
+        hr.open(HistogramSource(universe, np.array([3000])), universe=universe, budget=budget, profile="theory")
 
 
 @pytest.mark.parametrize("budget", BUDGETS, ids=repr)
@@ -425,7 +425,7 @@ def test_no_table_makes_arithmetic_warn(budget) -> None:
     for rows in (1, 2, 1000, 2**50):
         tables += [np.eye(TINY.size, dtype=int)[i] * rows for i in (0, 13)]
     for seed, counts in enumerate(tables):
-        session = hr.open(Histogram(TINY, counts), universe=TINY, budget=budget, reserve=0.3, seed=seed)
+        session = hr.open(HistogramSource(TINY, counts), universe=TINY, budget=budget, reserve=0.3, seed=seed)
         questions = [hr.count(), hr.count(a=0, b=1), hr.marginal("a", "b", "c"), hr.mean("a", where=hr.count(c=0, b=2))]
         questions.append(hr.linear(("a", "b"), np.full((4, 3), 0.5) + np.eye(4, 3) * 1e-310))
         for query in questions:
@@ -433,7 +433,7 @@ def test_no_table_makes_arithmetic_warn(budget) -> None:
             session.ask(query, scale="rows")
             with contextlib.suppress(hr.BudgetExceeded):
                 session.ask(query, within=0.01)
-        released = hr.release(Histogram(TINY, counts), universe=TINY, budget=budget, seed=seed)
+        released = hr.release(HistogramSource(TINY, counts), universe=TINY, budget=budget, seed=seed)
         released.ask_all(questions)
 
 
@@ -454,7 +454,7 @@ def test_a_release_spends_everything_at_once(table) -> None:
 
 def test_mwem_releases_a_workload_with_its_guarantee() -> None:
     rng = np.random.default_rng(8)
-    data = Histogram(SMALL, rng.multinomial(10**7, rng.dirichlet(np.ones(SMALL.size))))
+    data = HistogramSource(SMALL, rng.multinomial(10**7, rng.dirichlet(np.ones(SMALL.size))))
     released = hr.release(
         data, universe=SMALL, budget=hr.Budget(1.0, 1e-6), workload=hr.marginals(2), method="mwem", seed=9
     )
@@ -564,7 +564,7 @@ def test_a_second_table_on_one_account_pays_for_its_own_draws_and_is_told_of_its
         counts = np.zeros((2, 2), np.int64)
         counts[int(truth), 0] = 10_000
         given = {"universe": declared, "budget": ledger.budget, "ledger": ledger, "workload": hr.marginals(1)}
-        session = hr.open(Histogram(declared, counts), seed=1, reserve=0.6, **given)
+        session = hr.open(HistogramSource(declared, counts), seed=1, reserve=0.6, **given)
         answer = session.ask(hr.count(a=True))
         assert abs(answer.value - truth) <= answer.error < 0.4 and answer.source != "repeat"
         assert session.ask(hr.count(a=True)).source == "repeat"
@@ -578,7 +578,9 @@ def test_where_in_its_bin_a_drawn_number_is_says_nothing_of_another_attribute() 
     declared = hr.Universe(
         x=hr.Range(0, 1, bins=1), y=hr.Range(0, 10, bins=2), day=hr.Dates("2020-01-01", "2022-12-31", "year")
     )
-    session = hr.open(Histogram(declared, np.full(6, 500)), universe=declared, budget=hr.Budget(1.0, 1e-6), seed=1)
+    session = hr.open(
+        HistogramSource(declared, np.full(6, 500)), universe=declared, budget=hr.Budget(1.0, 1e-6), seed=1
+    )
     drawn = session.synthetic(4000)
     places = np.array([drawn["x"], drawn["y"] % 5, pd.to_datetime(drawn["day"]).dt.day_of_year])
     assert np.abs(np.corrcoef(places) - np.eye(3)).max() < 5 / np.sqrt(4000)
@@ -588,7 +590,7 @@ def test_what_was_bought_is_priced_as_it_is_repeated_for_nothing() -> None:
     declared = hr.Universe(age=hr.Integers(0, 7), smoker=hr.Flag())
     counts = np.random.default_rng(0).integers(100, 1800, (8, 2))
     given = {"universe": declared, "budget": hr.Budget(1.0, 1e-6), "reserve": 0.8, "workload": hr.marginals(1)}
-    session = hr.open(Histogram(declared, counts), seed=1, **given)
+    session = hr.open(HistogramSource(declared, counts), seed=1, **given)
     learned = hr.minimize(hr.losses.Logistic(target="smoker", features=["age"]), over=hr.L2Ball(1.0))
     for asked in (learned, hr.count(age=3, smoker=True), hr.marginal("age", "smoker"), hr.mean("age")):
         wanted = 0.7 * float(np.max(session.ask(asked).error))
@@ -606,7 +608,7 @@ def test_a_session_cannot_be_copied_into_a_second_budget(session) -> None:
 
 def test_a_session_is_a_context_that_closes_its_ledgers(tmp_path, monkeypatch) -> None:
     universe, url = hr.Universe(a=hr.Integers(0, 3)), f"sqlite:///{tmp_path / 'people.ledger'}"
-    data = Histogram(universe, np.array([100, 200, 300, 400]))
+    data = HistogramSource(universe, np.array([100, 200, 300, 400]))
     closed: list[bool] = []
     with hr.open(data, universe=universe, budget=hr.Budget(1.0, 1e-6), ledger=url) as session:
         close = session.ledger.close

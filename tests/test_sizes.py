@@ -20,7 +20,7 @@ import pytest
 
 import hedgerow as hr
 from hedgerow import _memory
-from hedgerow.data import Histogram
+from hedgerow.data import HistogramSource
 from hedgerow.engine.practical import contrasts
 from hedgerow.query import statistics
 from hedgerow.query.counts import bound
@@ -137,7 +137,7 @@ def test_libraries_that_do_not_fit_are_refused_before_anything_is_charged() -> N
 
 def opened(values: int, limit: str | None = "20MB", profile: Any = "theory") -> hr.Session:
     universe = hr.Universe(x=hr.Integers(0, values - 1), y=hr.Flag(), z=hr.Flag())
-    data = Histogram(universe, np.full(universe.size, 5))
+    data = HistogramSource(universe, np.full(universe.size, 5))
     return hr.open(data, universe=universe, budget=BUDGET, profile=profile, seed=1, limit=limit)
 
 
@@ -207,9 +207,9 @@ def test_a_fit_is_judged_by_its_public_size_alone(neighbours: Any) -> None:
         hr.erm.frank_wolfe(X, y, budget=account, limit="1MB", **given)
         return
     with pytest.raises(hr.TooLarge, match="to 90 rows"):  # by the guess: n is private
-        hr.erm.frank_wolfe(X, y, budget=account, limit="500kB", rows=90, **given)
+        hr.erm.frank_wolfe(X, y, budget=account, limit="500kB", expected_rows=90, **given)
     assert account.spent == 0
-    hr.erm.frank_wolfe(X, y, budget=account, limit="500kB", rows=20, **given)
+    hr.erm.frank_wolfe(X, y, budget=account, limit="500kB", expected_rows=20, **given)
 
 
 def test_a_draft_of_more_bins_than_cuts_is_refused_for_nothing() -> None:
@@ -225,7 +225,7 @@ def test_a_draft_of_more_bins_than_cuts_is_refused_for_nothing() -> None:
     [(4000, 1, [], 1), (40, 10, [], 1), (1, 1, [10**5, 10**5], 1), (1, 1, [], 150)],
 )
 def test_each_part_of_a_convex_fit_is_judged(cells: int, outputs: int, columns: list[int], dimension: int) -> None:
-    with _memory.limited(10**6):
+    with _memory.limit_memory(10**6):
         with pytest.raises(hr.TooLarge, match=f"of {cells} cells and {dimension} parameters, must take at most 1 MB"):
             _memory.require_fit("A fit", cells, outputs, columns, dimension, "Use fewer")
         _memory.require_fit("A fit", cells // 2, max(1, outputs // 2), columns[:1], dimension // 2, "Use fewer")
@@ -242,7 +242,10 @@ def test_questions_that_are_many_are_judged_together(wide: hr.Session) -> None:
 def test_groups_are_judged_before_they_are_all_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     universe, bounds = hr.Universe(x=hr.Integers(0, 999), y=hr.Integers(0, 499)), []
     monkeypatch.setattr(statistics, "bound", lambda *given: bounds.append(given) or bound(*given))
-    with _memory.limited(10**9), pytest.raises(hr.TooLarge, match="A question of groups, with a table for each group,"):
+    with (
+        _memory.limit_memory(10**9),
+        pytest.raises(hr.TooLarge, match="A question of groups, with a table for each group,"),
+    ):
         bound(hr.group_by("y").mean("x"), universe)
     assert len(bounds) == 1
 
@@ -250,7 +253,7 @@ def test_groups_are_judged_before_they_are_all_bound(monkeypatch: pytest.MonkeyP
 def test_matrices_of_wide_attributes_do_not_pile_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(contrasts, "MOST_ENTRIES", 500)
     made: list[int] = []
-    remembering = contrasts.kept(lambda m: made.append(m) or contrasts.helmert(m))
+    remembering = contrasts.contrasts_of(lambda m: made.append(m) or contrasts.helmert(m))
     for m in (10, 15, 10, 20, 20, 10):  # 100 + 225 stay; with 400 the oldest go
         remembering(m)
     assert made == [10, 15, 20, 10]
@@ -268,11 +271,11 @@ def test_what_a_question_leaves_behind_is_counted_for_each_of_its_parts() -> Non
 
 def test_a_cache_of_counts_has_its_part_of_the_limit() -> None:
     universe = hr.Universe(a=hr.Integers(0, 99), b=hr.Integers(0, 99))
-    data = Histogram(universe, np.ones(10_000, int))
-    with _memory.limited(64 * 150):
+    data = HistogramSource(universe, np.ones(10_000, int))
+    with _memory.limit_memory(64 * 150):
         data.marginals([("a",), ("b",)])
         assert data._cached_cells == 100
-    with _memory.limited(64 * 250):
+    with _memory.limit_memory(64 * 250):
         data.marginals([("a",), ("b",)])
         assert data._cached_cells == 200
 
@@ -280,7 +283,7 @@ def test_a_cache_of_counts_has_its_part_of_the_limit() -> None:
 def test_a_limit_below_a_limit_on_addresses_leaves_room_for_libraries(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ARROW_DEFAULT_MEMORY_POOL", "system")
     monkeypatch.setattr(_memory, "_addresses", lambda: 2 * 10**9)
-    assert _memory.usual() == 48 * 10**7
+    assert _memory.default_limit() == 48 * 10**7
     monkeypatch.setattr(_memory, "_addresses", lambda: None)
     monkeypatch.setattr(_memory, "_groups", lambda: [10**9])
-    assert _memory.usual() <= 5 * 10**8
+    assert _memory.default_limit() <= 5 * 10**8

@@ -11,7 +11,7 @@ from people import SMALL, opened
 import hedgerow as hr
 from hedgerow import _spill
 from hedgerow.answering import answer_history as module
-from hedgerow.data import Histogram
+from hedgerow.data import HistogramSource
 from hedgerow.engine.practical import free_answers
 from hedgerow.engine.practical.fit import corrections
 
@@ -21,7 +21,7 @@ TABLES = [hr.marginal(*names) for names in (("age",), ("age", "sex"), ("age", "s
 @pytest.fixture
 def session():
     counts = np.random.default_rng(0).integers(0, 1000, SMALL.size)
-    return opened(Histogram(SMALL, counts), reserve=0.4, guard=0.0, workload=hr.marginals(1))
+    return opened(HistogramSource(SMALL, counts), reserve=0.4, guard=0.0, workload=hr.marginals(1))
 
 
 def test_what_is_put_there_is_the_same_whatever_becomes_of_the_original(monkeypatch) -> None:
@@ -36,7 +36,7 @@ def test_what_is_put_there_is_the_same_whatever_becomes_of_the_original(monkeypa
         array[...] = 0
     for _ in range(2):
         for array, other in zip(wanted, kept, strict=True):
-            taken = shelf.taken(other)
+            taken = shelf.take_copy(other)
             assert taken.dtype == array.dtype and np.array_equal(taken, array) and taken.flags.writeable
             taken[...] = -1
     assert len(shelf._maps) > 1 and not kept[1].flags.owndata and kept[0].flags.owndata

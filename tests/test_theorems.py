@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from sequential import is_kept
 
-from hedgerow.data import Histogram
+from hedgerow.data import HistogramSource
 from hedgerow.data.exact_counts import everywhere
 from hedgerow.privacy.allowance import Amount
 from hedgerow.privacy.budget import Budget
@@ -54,7 +54,7 @@ def test_theorem_4_10_holds_against_an_adversary_that_makes_the_smallest_mistake
     log_weights, updates = np.zeros(cells), 0
     bound, eta = experts.update_bound(alpha, cells, step), experts.step_size(alpha, step)
     while True:
-        difference = truth - experts.normalized(log_weights)
+        difference = truth - experts.normalize(log_weights)
         order = np.argsort(-difference, kind="stable")
         gaps = np.cumsum(difference[order])  # of the first j cells: from the largest gap there is down to 0
         wrong = np.flatnonzero(gaps > alpha)
@@ -63,7 +63,7 @@ def test_theorem_4_10_holds_against_an_adversary_that_makes_the_smallest_mistake
         query = np.zeros(cells)
         query[order[: wrong[gaps[wrong].argmin()] + 1]] = 1.0
         # the measured value is off by almost α, as far towards the hypothesis as the theorem allows
-        measured, believed = query @ truth - 0.999 * alpha, query @ experts.normalized(log_weights)
+        measured, believed = query @ truth - 0.999 * alpha, query @ experts.normalize(log_weights)
         log_weights += experts.log_factor(query, overshoots=bool(measured < believed), eta=eta)
         updates += 1
         assert updates <= bound
@@ -178,7 +178,7 @@ def mwem_failures(config: mwem.MWEMConfig, budget: Budget, noise_of: Callable[[i
         counts = concentrated(int(config.scale), np.random.default_rng([seed, 126]))
         if seed % 2:  # an adversary that knows the workload
             counts = np.roll(np.eye(1, 1024, dtype=np.int64)[0], HARD_CELLS[seed % 3]) * int(config.scale)
-        released = mwem.release(config, WORKLOAD, Histogram(BITS, counts), Accountant(budget), noise_of(seed))
+        released = mwem.release(config, WORKLOAD, HistogramSource(BITS, counts), Accountant(budget), noise_of(seed))
         assert released.updates <= config.rounds
         learned = released.hypothesis.marginal(BITS.names).reshape(-1)
         worst = np.abs(EVERYWHERE @ (counts / config.scale - learned)).max()

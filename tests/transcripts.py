@@ -41,7 +41,7 @@ from paying import paid
 import hedgerow as hr
 from hedgerow import audit
 from hedgerow.convex.sets import InterpolationBall, NuclearBall
-from hedgerow.data import Histogram
+from hedgerow.data import HistogramSource
 from hedgerow.privacy.allowance import Amount
 from hedgerow.privacy.conversion import subsampled_multiplier
 from hedgerow.privacy.events import AboveThreshold, ApproximateDP, Exponential, Gaussian, Laplace
@@ -138,25 +138,25 @@ def people(rows: int = 20_000) -> pd.DataFrame:
     return pd.DataFrame({"age": age, "sex": sex, "smoker": smoker, "region": region})
 
 
-def in_one_cell(universe: hr.Universe, rows: int, cell: int = 21) -> Histogram:
+def in_one_cell(universe: hr.Universe, rows: int, cell: int = 21) -> HistogramSource:
     """As far from uniform as can be."""
-    return Histogram(universe, np.where(np.arange(universe.size) == cell, rows, 0).reshape(universe.shape))
+    return HistogramSource(universe, np.where(np.arange(universe.size) == cell, rows, 0).reshape(universe.shape))
 
 
-def many(scale: int) -> Histogram:
+def many(scale: int) -> HistogramSource:
     """The people, each many times over."""
     table = people()
     cells = (table.age, (table.sex == "M").astype(int), table.smoker.astype(int), table.region)
     counts = np.zeros(SMALL.shape, np.int64)
     np.add.at(counts, tuple(np.asarray(c) for c in cells), scale)
-    return Histogram(SMALL, counts)
+    return HistogramSource(SMALL, counts)
 
 
-def skewed(universe: hr.Universe, rows: int) -> Histogram:
+def skewed(universe: hr.Universe, rows: int) -> HistogramSource:
     """Most rows in few cells: much to learn."""
     weights = (4 * uniform(2, universe.size) ** 8 * rows / universe.size).astype(np.int64)
     weights[-1] += rows - weights.sum()
-    return Histogram(universe, weights.reshape(universe.shape))
+    return HistogramSource(universe, weights.reshape(universe.shape))
 
 
 BUDGETS = {
@@ -284,7 +284,7 @@ def in_blocks(budget: hr.Budget, **options: Any) -> Any:
     for part in (None, *parts[1:]):
         if part is not None:
             session.append(part)
-        views = [session, *([] if part is None else [session.over("2"), session.over("1", "2")])]
+        views = [session, *([] if part is None else [session.select_blocks("2"), session.select_blocks("1", "2")])]
         found.append([said(lambda v=v, q=q: v.ask(q)) for v in views for q in some_questions()])
         found.append([said(lambda: session.ask(series)), said(lambda: session.ask(hr.count(age=4), within=0.02))])
     return {"answers": found, "rows": session.rows, "spent": [each.spent for each in session.blocks.values()]}
@@ -352,10 +352,10 @@ CONVEX = {
 
 
 def minimised(
-    names: Sequence[str], *, within: float | None = None, source: Histogram | None = None, **options: Any
+    names: Sequence[str], *, within: float | None = None, source: HistogramSource | None = None, **options: Any
 ) -> Any:
     own = own_loss()
-    session = hr.open(people() if source is None else source, universe=SMALL, vouched=[own], **options)
+    session = hr.open(people() if source is None else source, universe=SMALL, trusted_losses=[own], **options)
     found: dict[str, Any] = {}
     for name in names:
         question = hr.minimize(*CONVEX[name])
@@ -388,7 +388,7 @@ for kind, budget in BUDGETS.items():
 def theory_taught(neighbours: str) -> Any:
     """Regressions and counts teach one hypothesis, from one budget."""
     universe = hr.Universe.from_sizes({"a": 4, "b": 2})
-    data = Histogram(universe, np.array([[0, 50], [1, 49], [0, 50], [2, 48]]) * 30_000)
+    data = HistogramSource(universe, np.array([[0, 50], [1, 49], [0, 50], [2, 48]]) * 30_000)
     means = [hr.minimize(hr.losses.Squared(target=n), hr.Box(-1.0, 1.0)) for n in ("b", "a")]
     given = {"budget": hr.Budget(1.0, 1e-6, neighbours), "profile": "theory", "queries": 50, "seed": 24}
     session = hr.open(data, universe=universe, workload=means, **given)
@@ -619,7 +619,7 @@ def priced(budget: hr.Budget) -> Any:
             "spent": spent,
             "sensitivities": [
                 budget.linear(),
-                budget.bounded(1.5),
+                budget.bounded_sum(1.5),
                 budget.marginal_l1(),
                 budget.marginal_l2(),
                 budget.residual_l2([2, 3, 4]),
@@ -719,9 +719,9 @@ for kind, budget in BUDGETS.items():
 
 ROOT = math.sqrt(3)  # the norm of two features of ±1 and the intercept
 FAMILIES = {
-    "bounded": (0.14, 2 * ROOT, oracles.NoisyGradientDescent(ROOT, 2.0, 3), LOGISTIC),
-    "generalised linear": (0.1, 2 * ROOT, oracles.RegularisedOutputPerturbation(ROOT, 1.0, 3, 2 * ROOT), hr.losses.Huber(1.0)),
-    "strongly convex": (0.03, 10.5, oracles.OutputPerturbation(5.25, 0.5, 3, 10.5), hr.losses.Squared(ridge=0.5)),
+    "bounded": (0.14, 2 * ROOT, oracles.NoisyGradientDescentOracle(ROOT, 2.0, 3), LOGISTIC),
+    "generalised linear": (0.1, 2 * ROOT, oracles.RegularizedOutputPerturbationOracle(ROOT, 1.0, 3, 2 * ROOT), hr.losses.Huber(1.0)),
+    "strongly convex": (0.03, 10.5, oracles.OutputPerturbationOracle(5.25, 0.5, 3, 10.5), hr.losses.Squared(ridge=0.5)),
 }  # fmt: skip
 
 
@@ -767,7 +767,7 @@ def convex_release(neighbours: str) -> Any:
     """Means of flags, ½(θ − q)² on [0, 1]: S = L = σ = 1."""
     budget = hr.Budget(1.0, 1e-9, neighbours)
     workload = [(hr.losses.Squared(target=f"x{i}").on(FLAGS), hr.Box(0.0, 1.0)) for i in range(3)]
-    oracle = oracles.OutputPerturbation(1.0, 1.0, 1, 1.0)
+    oracle = oracles.OutputPerturbationOracle(1.0, 1.0, 1, 1.0)
     config = convex_offline.configure(
         budget, cells=FLAGS.size, rows=10**7, queries=3, beta=0.1, scale_S=1.0, oracle=oracle, alpha=0.1
     )
@@ -863,7 +863,7 @@ def learning_from_experts() -> Any:
     advice, truth = uniform(8, 30, 5) < 0.6, uniform(9, 30) < 0.5
     losses, queries = 2 * uniform(10, 40, 4) - 1, (uniform(11, 6, 16) < 0.5).astype(float)
     histogram = uniform(12, 16) / uniform(12, 16).sum()
-    predictions = [experts.halving(advice, truth), experts.weighted_majority(advice, truth)]
+    predictions = [experts.run_halving(advice, truth), experts.weighted_majority(advice, truth)]
     return plain(
         {
             "predictions": [[p.predicted, p.mistakes, p.weights] for p in predictions],

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from hedgerow.research.audit_cases.gallery import GALLERY
 from hedgerow.research.audit_cases.own_mechanisms import CASES
-from hedgerow.research.audit_cases.report import Outcome
+from hedgerow.research.audit_cases.report import AuditOutcome
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
@@ -148,7 +148,9 @@ def _kept() -> dict[str, dict[str, dict[str, float]]]:
 def _audited(names: Sequence[str]) -> str:
     cases = [case for case in CASES if any(name in case.name for name in names)]
     shares = [
-        _kept()[key]["found"]["found"] / case.claim.epsilon for case in cases if (key := Outcome.key(case)) in _kept()
+        _kept()[key]["found"]["found"] / case.claim.epsilon
+        for case in cases
+        if (key := AuditOutcome.key(case)) in _kept()
     ]
     missing = len(cases) - len(shares)
     return f"{len(shares)} cases, at most {max(shares):.2f} of the claim" + (f", {missing} not run" if missing else "")

@@ -3,7 +3,7 @@
     python tools/stops.py            the stops, in the order in which they are first entered
     python tools/stops.py --check    fail where there are more than LIMITS allows
 
-A folder is a room. A stop is a module that is entered from another room: whoever follows the question must open that file. What
+A folder is a room, down to the second level: ``engine/practical`` is one with the folders inside it. A stop is a module that is entered from another room: whoever follows the question must open that file. What
 such a module calls in its own room is behind its door; it is listed below its door, indented, and not counted. The helpers at the
 top (``_types``, ``_checks`` …) are no rooms. What runs while a module is imported is no stop, nor what a dataclass generates. Each way is
 gone once before it is traced, so that nothing is left to import, and loops run in Python, where a trace sees them.
@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 import hedgerow as hr
-from hedgerow.data import Histogram
+from hedgerow.data import HistogramSource
 
 SOURCE = Path(hr.__file__).parent
 LIMITS = {"open": 23, "count": 10, "convex": 15}
@@ -69,8 +69,8 @@ def module_of(frame: FrameType) -> str | None:
 
 
 def room(module: str) -> str:
-    """The folder; a module at the top is a room by itself."""
-    return module.rpartition(".")[0] or module
+    """The folder, with the folders inside it from the third level on; a module at the top is a room by itself."""
+    return ".".join(module.split(".")[:-1][:2]) or module
 
 
 def opened(source: Any) -> hr.Session:
@@ -79,7 +79,7 @@ def opened(source: Any) -> hr.Session:
 
 def asked(make: Callable[[], hr.Query]) -> Callable[[], None]:
     """A way to ask a question, each time of a session that has not heard it, and to see that the answer was free."""
-    table = Histogram(UNIVERSE, np.arange(1000, 1000 + UNIVERSE.size))
+    table = HistogramSource(UNIVERSE, np.arange(1000, 1000 + UNIVERSE.size))
     sessions = [opened(table), opened(table)]
 
     def ask() -> None:

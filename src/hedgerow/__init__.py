@@ -6,13 +6,15 @@ Every public name is imported when it is first used, so that ``import hedgerow``
 import importlib as _importlib
 import typing as _typing
 
+from hedgerow import _deprecated
+
 if _typing.TYPE_CHECKING:
     from hedgerow import drafting, losses
     from hedgerow.answer import Answer
     from hedgerow.convex.minimize import minimize
     from hedgerow.convex.sets import Box, GroupL1Ball, L1Ball, L2Ball, Polytope, Simplex, Unconstrained
     from hedgerow.data.csv_file import Csv
-    from hedgerow.data.readers import Typed
+    from hedgerow.data.readers import TrustSchema
     from hedgerow.errors import (
         BudgetExceeded,
         DataUnavailable,
@@ -59,7 +61,7 @@ if _typing.TYPE_CHECKING:
     from hedgerow.query.workloads import Workload, conjunctions, intervals, marginals, parities, thresholds
     from hedgerow.release_file.release import Release, load
     from hedgerow.session import Session
-    from hedgerow.universe.attributes import MISSING, OTHER, Categories, Flag, Integers, Range, isnt
+    from hedgerow.universe.attributes import MISSING, OTHER, Categories, Flag, Integers, Range, not_
     from hedgerow.universe.dates import Dates
     from hedgerow.universe.universe import Universe
 
@@ -68,7 +70,7 @@ _NAMES = {  # public names, by the module that defines them
     "convex.minimize": ["minimize"],
     "convex.sets": ["Box", "GroupL1Ball", "L1Ball", "L2Ball", "Polytope", "Simplex", "Unconstrained"],
     "data.csv_file": ["Csv"],
-    "data.readers": ["Typed"],
+    "data.readers": ["TrustSchema"],
     "errors": [
         "BudgetExceeded",
         "DataUnavailable",
@@ -87,7 +89,7 @@ _NAMES = {  # public names, by the module that defines them
     "planning.plan": ["Plan", "plan"],
     "privacy.budget": ["Budget"],
     "privacy.ledger": ["Accountant"],
-    "universe.attributes": ["Categories", "Flag", "Integers", "MISSING", "OTHER", "Range", "isnt"],
+    "universe.attributes": ["Categories", "Flag", "Integers", "MISSING", "OTHER", "Range", "not_"],
     "query.counts": [
         "Query",
         "any_of",
@@ -119,8 +121,11 @@ _NAMES = {  # public names, by the module that defines them
     "release_file.release": ["Release", "load"],
     "session": ["Session"],
 }
-_MODULES = ("audit", "bench", "drafting", "erm", "estimators", "generalise", "ledgers", "losses", "wire")
+_MODULES = ("audit", "drafting", "erm", "estimators", "generalise", "ledger", "losses", "unsafe", "wire")
+_deprecated.install()
 _HOME = {name: module for module, names in _NAMES.items() for name in names}
+_RENAMED = {"Typed": "TrustSchema", "isnt": "not_"}  # names of the version before
+_SPELLINGS = {"generalize": "generalise"}  # another spelling of a module
 
 __all__ = [
     "MISSING",
@@ -155,7 +160,7 @@ __all__ = [
     "Session",
     "Simplex",
     "TooLarge",
-    "Typed",
+    "TrustSchema",
     "UnaccountedWarning",
     "Unconstrained",
     "Universe",
@@ -172,7 +177,6 @@ __all__ = [
     "interpolated_quantile",
     "interval",
     "intervals",
-    "isnt",
     "linear",
     "load",
     "losses",
@@ -181,6 +185,7 @@ __all__ = [
     "mean",
     "median",
     "minimize",
+    "not_",
     "open",
     "parities",
     "parity",
@@ -204,7 +209,17 @@ def __getattr__(name: str) -> _typing.Any:
         return _importlib.import_module(f"hedgerow.{name}")
     if name == "__version__":
         return _importlib.import_module("importlib.metadata").version("hedgerow")
+    if name in _SPELLINGS:
+        return __getattr__(_SPELLINGS[name])
+    if name in _RENAMED:
+        from hedgerow._renamed import warn_once
+
+        warn_once(f"hr.{name}", f"hr.{_RENAMED[name]}")
+        return __getattr__(_RENAMED[name])
     if name not in _HOME:
+        former = _deprecated.find_moved(name)
+        if former is not None:
+            return former
         raise AttributeError(f"module 'hedgerow' has no attribute {name!r}")
     found = getattr(_importlib.import_module(f"hedgerow.{_HOME[name]}"), name)
     globals()[name] = found

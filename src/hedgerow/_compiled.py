@@ -16,7 +16,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 _one_at_a_time = threading.Lock()
 
 
-def compiled(*fastmath: str) -> Callable[[Function], Function]:
+def compile_lazily(*fastmath: str) -> Callable[[Function], Function]:
     """Mark a function to be compiled when it, or another one of its module, is first called.
 
     ``fastmath`` lists the liberties that the compiler may take with floating point, by their LLVM names; none by

@@ -69,7 +69,7 @@ def in_bytes(limit: Any) -> int | None:
 
 
 @contextlib.contextmanager
-def limited(limit: int | None) -> Iterator[None]:
+def limit_memory(limit: int | None) -> Iterator[None]:
     """Apply this memory limit to everything computed inside; the default limit if it is None."""
     before = _limit.set(limit)
     try:
@@ -81,7 +81,7 @@ def limited(limit: int | None) -> Iterator[None]:
 def in_force() -> int:
     """Return the memory limit that currently applies, in bytes."""
     given = _limit.get()
-    return usual() if given is None else given
+    return default_limit() if given is None else given
 
 
 def require_libraries() -> None:
@@ -94,29 +94,29 @@ def require_libraries() -> None:
     if addresses is None:
         return
     try:
-        if addresses < _reserved():
+        if addresses < _reserved_bytes():
             raise MemoryError
         for name in LOADED_LATER:
             importlib.import_module(name)
     except (ImportError, OSError, MemoryError):
         raise TooLarge(
-            f"RLIMIT_AS must be at least {written(_reserved())}, for libraries alone. Found {written(addresses)}, or "
+            f"RLIMIT_AS must be at least {format_bytes(_reserved_bytes())}, for libraries alone. Found {format_bytes(addresses)}, or "
             "less that is free. Raise it, or reserve less: set ARROW_DEFAULT_MEMORY_POOL=system, MALLOC_ARENA_MAX=1 "
             "and OPENBLAS_NUM_THREADS=1 before Python starts."
         ) from None
 
 
-def _reserved() -> int:
+def _reserved_bytes() -> int:
     """Return the address space that libraries take. Arrow's own allocator reserves a gigabyte that it may never use."""
     return LIBRARIES + (0 if os.environ.get("ARROW_DEFAULT_MEMORY_POOL") == "system" else ARROW)
 
 
-def usual() -> int:
+def default_limit() -> int:
     """Return the default limit: a share of the memory that machine, container and RLIMIT_AS leave to this process."""
     shares = [OF_MACHINE * found for found in (_machine(), *_groups())]
     addresses = _addresses()
     if addresses is not None:
-        shares.append(OF_ADDRESSES * max(0, addresses - _reserved()))
+        shares.append(OF_ADDRESSES * max(0, addresses - _reserved_bytes()))
     return int(min(shares))
 
 
@@ -163,8 +163,8 @@ def require(what: str, cells: int, each: int, way_out: str, unit: str = "cells")
     limit = in_force()
     if cells * each > limit:
         raise TooLarge(
-            f"{what} must be at most {limit // each} {unit}, {written(limit)} of memory. Found {cells} {unit}, about "
-            f"{written(cells * each)}. {way_out}, or raise limit= where there is more memory."
+            f"{what} must be at most {limit // each} {unit}, {format_bytes(limit)} of memory. Found {cells} {unit}, about "
+            f"{format_bytes(cells * each)}. {way_out}, or raise limit= where there is more memory."
         )
 
 
@@ -173,7 +173,7 @@ def require_bytes(what: str, size: int, way_out: str) -> None:
     limit = in_force()
     if size > limit:
         raise TooLarge(
-            f"{what} must take at most {written(limit)} of memory. Found about {written(size)}. {way_out}, or raise "
+            f"{what} must take at most {format_bytes(limit)} of memory. Found about {format_bytes(size)}. {way_out}, or raise "
             "limit= where there is more memory."
         )
 
@@ -201,13 +201,13 @@ def require_values(sizes: Mapping[str, int]) -> None:
     if total * VALUE > limit:
         widest = max(sizes, key=sizes.__getitem__)
         raise TooLarge(
-            f"The values of all attributes must be at most {limit // VALUE} in all, {written(limit)} of memory. Found "
-            f"{total}, about {written(total * VALUE)}, of which {widest!r} has {sizes[widest]}. Declare it in bins, as "
+            f"The values of all attributes must be at most {limit // VALUE} in all, {format_bytes(limit)} of memory. Found "
+            f"{total}, about {format_bytes(total * VALUE)}, of which {widest!r} has {sizes[widest]}. Declare it in bins, as "
             "in Range(low, high, bins=1000), or raise limit= where there is more memory."
         )
 
 
-def written(size: int) -> str:
+def format_bytes(size: int) -> str:
     """Format a number of bytes for a message."""
     for power, unit in ((4, "TB"), (3, "GB"), (2, "MB"), (1, "kB")):
         if size >= 1000**power:

@@ -69,7 +69,7 @@ def bar(title: str, steps: int, shown: bool) -> Iterator[Callable[[int], None]]:
 
 
 @contextmanager
-def counting_bar(title: str, total: int, wanted: bool | None) -> Iterator[Callable[[], None]]:
+def show_bar(title: str, total: int, wanted: bool | None) -> Iterator[Callable[[], None]]:
     """Show a progress bar. Yields a function to call once for each of ``total`` things.
 
     It is shown if ``wanted``, or by default if the things are many and somebody watches.
@@ -111,7 +111,7 @@ def _line() -> Iterator[Callable[[str], None]]:
 
 
 @contextmanager
-def running(title: str, shown: bool) -> Iterator[Callable[[int], None]]:
+def show_count(title: str, shown: bool) -> Iterator[Callable[[int], None]]:
     """Show a count without a total. Yields a function to call with the number done. Silent unless ``shown``."""
     if not shown:
         yield lambda done: None

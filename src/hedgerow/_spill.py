@@ -38,11 +38,11 @@ class Shelf:
         if array.nbytes <= SMALL or array.dtype.hasobject:
             return array.copy()
         try:
-            return self._written(np.ascontiguousarray(array))
+            return self._append(np.ascontiguousarray(array))
         except (OSError, ValueError):
             return array.copy()
 
-    def taken(self, array: NDArray[Any]) -> NDArray[Any]:
+    def take_copy(self, array: NDArray[Any]) -> NDArray[Any]:
         """Return a copy of a stored array, and release the file's pages so that memory holds it only once."""
         copy = array.copy()
         if array.nbytes > SMALL and hasattr(mmap, "MADV_DONTNEED"):
@@ -50,7 +50,7 @@ class Shelf:
                 each.madvise(mmap.MADV_DONTNEED)  # the file still holds the data
         return copy
 
-    def _written(self, array: NDArray[Any]) -> NDArray[Any]:
+    def _append(self, array: NDArray[Any]) -> NDArray[Any]:
         """Append an array to the current file and return a view of it."""
         if self._used + array.nbytes > self._size:
             self._begin(max(SEGMENT, array.nbytes))

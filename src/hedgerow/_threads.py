@@ -32,11 +32,11 @@ class _Library(NamedTuple):
 
 def _libraries() -> tuple[_Library, ...]:
     """Return the OpenBLAS of NumPy, and that of SciPy once ``scipy.linalg`` is loaded."""
-    return _found("scipy.linalg" in sys.modules)
+    return _find_libraries("scipy.linalg" in sys.modules)
 
 
 @functools.cache
-def _found(with_scipy: bool) -> tuple[_Library, ...]:
+def _find_libraries(with_scipy: bool) -> tuple[_Library, ...]:
     """Find the OpenBLAS libraries of this process with threadpoolctl.
 
     threadpoolctl itself is not used to set the number, because it lets one thread of a process do so and ignores the

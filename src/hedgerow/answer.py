@@ -115,28 +115,28 @@ class Answer:
         return (-self).certainly_above(-other)
 
     def __add__(self, other: Answer | float) -> Answer:
-        return _combined("+", self, other)
+        return _combine("+", self, other)
 
     def __radd__(self, other: float) -> Answer:
-        return _combined("+", other, self)
+        return _combine("+", other, self)
 
     def __sub__(self, other: Answer | float) -> Answer:
-        return _combined("-", self, other)
+        return _combine("-", self, other)
 
     def __rsub__(self, other: float) -> Answer:
-        return _combined("-", other, self)
+        return _combine("-", other, self)
 
     def __mul__(self, other: Answer | float) -> Answer:
-        return _combined("*", self, other)
+        return _combine("*", self, other)
 
     def __rmul__(self, other: float) -> Answer:
-        return _combined("*", other, self)
+        return _combine("*", other, self)
 
     def __truediv__(self, other: Answer | float) -> Answer:
-        return _combined("/", self, other)
+        return _combine("/", self, other)
 
     def __rtruediv__(self, other: float) -> Answer:
-        return _combined("/", other, self)
+        return _combine("/", other, self)
 
     def __neg__(self) -> Answer:
         return -1.0 * self
@@ -155,14 +155,14 @@ class Answer:
             "Use .certainly_above(…), or compare .value if its error may be ignored."
         )
 
-    def _unordered(self, other: object) -> NoReturn:
+    def _refuse_order(self, other: object) -> NoReturn:
         """Refuse <, <=, > and >=, which would ignore the error bars."""
         raise InvalidInput(
             "A comparison of answers must take their error bars into account. Found <, <=, > or >=. "
             "Use .certainly_above(…) or .certainly_below(…), or compare .value if their errors may be ignored."
         )
 
-    __lt__ = __le__ = __gt__ = __ge__ = _unordered
+    __lt__ = __le__ = __gt__ = __ge__ = _refuse_order
 
     def __eq__(self, other: object) -> bool:
         """Compare all fields: True for the same answer to the same question, to the last bit."""
@@ -251,7 +251,7 @@ class Answer:
 
     def __str__(self) -> str:
         if np.ndim(self.value) == 0:
-            return f"{self.query!r} = {_shown(self.value)}{self._about()}"
+            return f"{self.query!r} = {_format(self.value)}{self._about()}"
         columns, rows = self._rows()
         widths = [max(len(cell) for cell in column) for column in zip(columns, *rows, strict=True)]
         lines = ["  ".join(c.rjust(w) for c, w in zip(row, widths, strict=True)) for row in (columns, *rows)]
@@ -269,11 +269,11 @@ class Answer:
         """Return the error bar, if one covers all values, the source and the cost, in words."""
         said = []
         if isinstance(self.query, Minimize):
-            said.append("excess risk " + ("not bounded" if self.error is None else f"at most {_shown(self.error)}"))
+            said.append("excess risk " + ("not bounded" if self.error is None else f"at most {_format(self.error)}"))
         elif np.ndim(self.value) == 0:
-            said.append("error not bounded" if self.error is None else f"guaranteed ± {_shown(self.error)}")
-            said += [] if self.typical is None else [f"typically ± {_shown(self.typical)}"]
-            said += [f"± {_shown(self.resolution)} of it from the bins"] if np.any(self.resolution) else []
+            said.append("error not bounded" if self.error is None else f"guaranteed ± {_format(self.error)}")
+            said += [] if self.typical is None else [f"typically ± {_format(self.typical)}"]
+            said += [f"± {_format(self.resolution)} of it from the bins"] if np.any(self.resolution) else []
         return f" ({', '.join([*said, self.source, f'cost {self.cost:.3g}' if self.cost else 'free'])})"
 
     def _rows(self) -> tuple[list[str], list[list[str]]]:
@@ -282,7 +282,7 @@ class Answer:
         names = {"error": "guaranteed ±", "typical": "typical ±"}
         columns = [str(names.get(c, c)) if c not in dict(self.labels) else str(c) for c in frame.columns]
         rows = [
-            [_shown(cell) if isinstance(cell, float) else str(cell) for cell in row]
+            [_format(cell) if isinstance(cell, float) else str(cell) for cell in row]
             for row in itertools.islice(frame.itertuples(index=False), SHOWN)
         ]
         return columns, rows
@@ -301,7 +301,7 @@ class Answer:
             )
 
 
-def _combined(operator: str, left: Any, right: Any) -> Answer:
+def _combine(operator: str, left: Any, right: Any) -> Answer:
     """Combine two answers, or an answer and a number.
 
     The guaranteed error follows by interval arithmetic. The resolution is combined to first order. So is the typical
@@ -403,7 +403,7 @@ def _axes(answer: Answer) -> str:
     return " × ".join(name for name, _ in answer.labels)
 
 
-def _shown(found: Any) -> str:
+def _format(found: Any) -> str:
     """Format the largest of some numbers."""
     found = float(np.max(found))
     return "unknown" if math.isnan(found) else f"{found:.4g}"
@@ -423,9 +423,9 @@ def _draw_table(axes: Any, answer: Answer) -> None:
     values = np.reshape(answer.value, (len(labels), len(groups)))
     places = np.arange(len(labels), dtype=float)
     for k, group in enumerate(groups):
-        colour = colormaps["viridis"](0.15 + 0.7 * k / max(1, len(groups) - 1))
+        color = colormaps["viridis"](0.15 + 0.7 * k / max(1, len(groups) - 1))
         _draw_bars(
-            axes, places + (k - (len(groups) - 1) / 2) * 0.8 / len(groups), answer, values, k, colour, _literal(group)
+            axes, places + (k - (len(groups) - 1) / 2) * 0.8 / len(groups), answer, values, k, color, _literal(group)
         )
     axes.set_xticks(places, [_literal(label) for label in labels], rotation=30, ha="right")
     axes.set_xlabel(_literal(name))
@@ -433,9 +433,9 @@ def _draw_table(axes: Any, answer: Answer) -> None:
         axes.legend(title=_literal(answer.labels[1][0]), frameon=False, fontsize=8)
 
 
-def _draw_bars(axes: Any, places: Array, answer: Answer, values: Array, k: int, colour: Any, label: str) -> None:
+def _draw_bars(axes: Any, places: Array, answer: Answer, values: Array, k: int, color: Any, label: str) -> None:
     """Draw the k-th bar of each group with its guaranteed and its typical error."""
-    axes.bar(places, values[:, k], width=0.75 / values.shape[1], color=colour, alpha=0.6, label=label)
+    axes.bar(places, values[:, k], width=0.75 / values.shape[1], color=color, alpha=0.6, label=label)
     for width, thick in ((answer.error, 1.0), (answer.typical, 4.0)):
         if width is not None:
             each = np.broadcast_to(width, np.shape(answer.value)).reshape(values.shape)[:, k]

@@ -36,11 +36,11 @@ from hedgerow._extras import extra
 from hedgerow._types import Array
 from hedgerow.answer import Answer
 from hedgerow.answering.askable import Askable
-from hedgerow.convex.features import standardisation
+from hedgerow.convex.features import standardization
 from hedgerow.convex.minimize import minimize
 from hedgerow.convex.sets import Box, L1Ball, L2Ball, Unconstrained
 from hedgerow.convex.sets.convex_set import ConvexSet
-from hedgerow.data.coding import cells_of, coded, column_of, numbers
+from hedgerow.data.coding import cells_of, code_column, column_of, numbers
 from hedgerow.errors import InvalidInput
 from hedgerow.losses import Hinge, Huber, Logistic, Loss, MultinomialLogistic, Pinball, Poisson, Squared
 from hedgerow.query.counts import Query
@@ -195,7 +195,7 @@ class _Classifier(ClassifierMixin, _Linear):  # type: ignore[misc]
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Return the accuracy on your own frame. Its target column is the truth unless ``y`` is given."""
-        right = self._predicted_cells(X) == coded(self.session.universe[self.target_], self._labels(X, y))
+        right = self._predicted_cells(X) == code_column(self.session.universe[self.target_], self._labels(X, y))
         return float(np.average(right, weights=sample_weight))
 
 
@@ -237,14 +237,14 @@ class _Regressor(RegressorMixin, _Linear):  # type: ignore[misc]
         declared = self.session.universe[self.target_]
         if declared.values is None:
             return z
-        centre, half = standardisation(declared)
+        centre, half = standardization(declared)
         return centre + half * z
 
     def _truth(self, X: Any, y: Any) -> Array:
         """Return the true numbers: values of a numeric target, else cell indices."""
         declared, given = self.session.universe[self.target_], self._labels(X, y)
         numeric = declared.values is not None and declared.ordered
-        return numbers(given) if numeric else coded(declared, given).astype(float)
+        return numbers(given) if numeric else code_column(declared, given).astype(float)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Return R² on your own frame. Its target column is the truth unless ``y`` is given."""
@@ -374,7 +374,7 @@ class Quantile(_Bound):
             )
         loss = Pinball(self.quantile, target=name, where=self.where)
         z = float(self._ask(loss, Box(-1.0, 1.0)).value[0])
-        centre, half = standardisation(self.session.universe[name])
+        centre, half = standardization(self.session.universe[name])
         self.value_ = centre + half * z
         return self
 

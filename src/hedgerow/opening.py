@@ -12,25 +12,26 @@ from pathlib import Path
 from typing import Any, Literal
 
 from hedgerow._checks import number, positive
-from hedgerow._memory import MODEL, in_bytes, limited, require, require_libraries, require_listing, require_values
+from hedgerow._memory import MODEL, in_bytes, limit_memory, require, require_libraries, require_listing, require_values
 from hedgerow._progress import phases, tell
+from hedgerow._renamed import renamed_parameters
 from hedgerow._threads import one_thread
 from hedgerow.answering.answer_cache import AnswerCache
 from hedgerow.answering.blocks import FIRST, Block, require_block_name
 from hedgerow.convex.losses.custom import Custom
 from hedgerow.convex.minimize import BoundMinimize
 from hedgerow.data import DataSource
-from hedgerow.data.backend import held
-from hedgerow.data.contributions import Unit
+from hedgerow.data.backend import open_source
+from hedgerow.data.contributions import PersonColumn
 from hedgerow.data.csv_file import Csv
-from hedgerow.data.row_store import Rows, columns_of, stored
+from hedgerow.data.row_store import RowStore, columns_of, row_store
 from hedgerow.engine.interface import Engine
-from hedgerow.engine.practical.engine import MOST_RESERVE, Practical, prefitted
-from hedgerow.engine.practical.free_answers import Prior
+from hedgerow.engine.practical.engine import MOST_RESERVE, PracticalEngine, build_practical_engine
+from hedgerow.engine.practical.free_answers import BlockPrior
 from hedgerow.engine.practical.measure.prefit import LARGEST_MODEL_CELLS, MODEL_CELLS
-from hedgerow.engine.release import released
+from hedgerow.engine.release import run_release
 from hedgerow.errors import InvalidInput
-from hedgerow.model.preparing import compiling
+from hedgerow.model.preparing import compile_ahead
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.budget_warnings import advise
 from hedgerow.privacy.ledger import Accountant, Ledger
@@ -42,6 +43,7 @@ from hedgerow.session import Session
 from hedgerow.universe.universe import Universe
 
 
+@renamed_parameters(rows="keep_rows", who="analyst", vouched="trusted_losses")
 @one_thread
 def open(
     source: Any,
@@ -60,10 +62,10 @@ def open(
     guard: float | None = None,
     reserve: float | None = None,
     model_cells: int = MODEL_CELLS,
-    vouched: Collection[Custom] = (),
-    rows: bool | str | Path | Rows = False,
+    trusted_losses: Collection[Custom] = (),
+    keep_rows: bool | str | Path | RowStore = False,
     ledger: Ledger | str | None = None,
-    who: str = "",
+    analyst: str = "",
     block: str = FIRST,
     seed: int | None = None,
     limit: int | str | None = None,
@@ -109,11 +111,11 @@ def open(
     model_cells : int
         Largest size of the hypothesis, in cells of its junction tree (about 50 bytes each; time grows in proportion).
         Strong pairs beyond this size are still measured, and correct answers and synthetic records.
-    vouched : collection of losses.Custom
+    trusted_losses : collection of losses.Custom
         Custom losses that may be minimized on the data, where their functions see private values. List only functions
         that the owner has read. Any other custom loss is answered from the hypothesis alone.
-    rows : bool, path or Rows
-        Keep the raw values too, so that ``hr.statistic`` and ``flip`` can sample a few random rows: a folder that only
+    keep_rows : bool, path or RowStore
+        Keep the raw values too, so that ``hr.statistic`` and ``sample_yes_no`` can sample a few random rows: a folder that only
         the owner can open, in which a store that still fits is reused, or True for temporary files (docs/sampling.md).
     ledger : Ledger or str, optional
         Record of every charge and every release. Default: in memory. A URL, ``sqlite:///people.ledger`` or
@@ -121,7 +123,7 @@ def open(
         ledger that has entries is resumed: the session then knows what was released and has spent what was charged,
         provided that table and options are the same. The ledger of an interrupted opening (Ctrl-C) is resumed where it
         stopped.
-    who : str
+    analyst : str
         Analyst on whose behalf a durable ledger is charged, for caps and for the ledger's view of spending.
     block : str
         Name of the table, if others will be appended to it (docs/blocks.md).
@@ -155,31 +157,31 @@ def open(
     require_block_name(block)
     if alpha is not None:
         alpha = positive("alpha", alpha, "Give the error that the theorem should guarantee, or leave it out.")
-    allowed, workload = _vouched(vouched), _workload(workload)
+    allowed, workload = _check_trusted(trusted_losses), _workload(workload)
     budget, whose = _of_units(budget, unit, rows_per_unit, source)
     chosen = _Options(profile, workload, queries, beta, alpha, guard, reserve, model_cells, allowed)
     most = in_bytes(limit)
-    with limited(most), phases(progress):
+    with limit_memory(most), phases(progress):
         _require_types(universe, budget, table, None, seed)
         require_libraries()
         require_memory(universe, workload, model_cells)
         tell(lambda: "reading the table")
         given = None if isinstance(ledger, str) else ledger
-        data, account, noise = _prepared(source, universe, budget, table, csv, given, seed, whose)
+        data, account, noise = _prepare(source, universe, budget, table, csv, given, seed, whose, stacklevel=7)
         if isinstance(ledger, str):
             named = {} if block == FIRST else {"block": block}
-            account = _durable(ledger, budget, data, who, chosen.declared(universe, unit) | named)
-        elif who:
+            account = _durable(ledger, budget, data, analyst, chosen.declaration(universe, unit) | named)
+        elif analyst:
             raise InvalidInput(
-                f"who must come with a durable ledger. Found {who!r} without one. Give ledger='sqlite:///…'."
+                f"analyst must come with a durable ledger. Found {analyst!r} without one. Give ledger='sqlite:///…'."
             )
-        kept = _kept_rows(rows, source, data, universe, budget, table, csv)
-        engine = _opened(data, account, noise, chosen, beta, None, resumable=ledger is not None)
+        kept = _kept_rows(keep_rows, source, data, universe, budget, table, csv)
+        engine = _open_engine(data, account, noise, chosen, beta, None, resumable=ledger is not None)
     sampled = None
     if kept is not None:
-        from hedgerow.engine.sampling import Sampling
+        from hedgerow.engine.sampling import RowSampling
 
-        sampled = Sampling(kept, universe, account, noise, queries=queries, beta=beta)
+        sampled = RowSampling(kept, universe, account, noise, queries=queries, beta=beta)
     appending = _Appending(chosen, noise, whose, unit, progress)
     return Session(data, account, noise, engine, beta, sampled, block=block, appending=appending, limit=most)
 
@@ -196,23 +198,24 @@ class _Options:
     guard: float | None
     reserve: float | None
     model_cells: int
-    vouched: tuple[Custom, ...]
+    trusted_losses: tuple[Custom, ...]
 
-    def declared(self, universe: Universe, unit: str | None) -> dict[str, Any]:
+    def declaration(self, universe: Universe, unit: str | None) -> dict[str, Any]:
         """Return the options that a durable ledger is bound to. They must not change when it is resumed."""
-        names = ("profile", "queries", "beta", "alpha", "workload", "guard", "reserve", "vouched")
+        names = ("profile", "queries", "beta", "alpha", "workload", "guard", "reserve")
         options = {"universe": universe} | {name: getattr(self, name) for name in names}
+        options["vouched"] = self.trusted_losses  # the name in ledgers of earlier versions
         options |= {} if unit is None else {"unit": unit}
         return options | ({} if self.model_cells == MODEL_CELLS else {"model_cells": self.model_cells})
 
 
-def _opened(
+def _open_engine(
     data: DataSource,
     account: Ledger,
     noise: Noise,
     options: _Options,
     beta: float,
-    prior: Prior | None,
+    prior: BlockPrior | None,
     *,
     resumable: bool,
 ) -> Engine:
@@ -228,7 +231,7 @@ def _opened(
 
 
 def _engine(
-    data: DataSource, account: Ledger, noise: Noise, options: _Options, beta: float, prior: Prior | None
+    data: DataSource, account: Ledger, noise: Noise, options: _Options, beta: float, prior: BlockPrior | None
 ) -> Engine:
     """Build the engine of the chosen profile."""
     universe, workload = data.universe, options.workload
@@ -237,12 +240,12 @@ def _engine(
         from hedgerow.engine import theory
 
         convex = [q for q in (bound_to(query, universe) for query in asked) if isinstance(q, BoundMinimize)]
-        return theory.calibrated(
-            data, account, noise, convex=convex, queries=options.queries, beta=beta, alpha=options.alpha, vouched=options.vouched
+        return theory.build_theory_engine(
+            data, account, noise, convex=convex, queries=options.queries, beta=beta, alpha=options.alpha, trusted_losses=options.trusted_losses
         )  # fmt: skip
-    return prefitted(
+    return build_practical_engine(
         data, account, noise, workload=workload, queries=options.queries, beta=beta, guard=options.guard, reserve=options.reserve,
-        vouched=options.vouched, model_cells=options.model_cells, prior=prior,
+        trusted_losses=options.trusted_losses, model_cells=options.model_cells, prior=prior,
     )  # fmt: skip
 
 
@@ -252,7 +255,7 @@ class _Appending:
 
     options: _Options
     noise: Noise
-    whose: Unit | None
+    whose: PersonColumn | None
     unit: str | None
     progress: bool | None
 
@@ -274,7 +277,7 @@ class _Appending:
             )
         with phases(self.progress):
             tell(lambda: "reading the block")
-            data = _read(source, universe, budget, given["table"], given["csv"], self.whose, stacklevel=6)
+            data = _read_source(source, universe, budget, given["table"], given["csv"], self.whose, stacklevel=6)
             if any(data is block.data for block in blocks):
                 raise InvalidInput(
                     "The rows of a block must not be those of another. Found the same table. Append only new rows."
@@ -288,9 +291,9 @@ class _Appending:
             # half of a second β, divided over all blocks that may ever be appended: Σ 1/(i(i + 1)) = 1
             beta = first.beta / 2 / (len(blocks) * (len(blocks) + 1))
             before = blocks[-1].engine
-            prior = before.next_prior if isinstance(before, Practical) else None
+            prior = before.next_prior if isinstance(before, PracticalEngine) else None
             resumable = given["ledger"] is not None or account.keeps_state
-            engine = _opened(data, account, self.noise, self.options, beta, prior, resumable=resumable)
+            engine = _open_engine(data, account, self.noise, self.options, beta, prior, resumable=resumable)
         return Block(name, data, account, engine, AnswerCache(engine, account), beta)
 
     def _budget(self, first: Block, budget: Any) -> Budget:
@@ -320,16 +323,16 @@ class _Appending:
         """Return what ties the block's part of a durable ledger to its table and options."""
         from hedgerow import ledger as ledgers  # needs libraries that a plain install does not have
 
-        declared = ledgers.declared(**self.options.declared(data.universe, self.unit))
+        declared = ledgers.declared(**self.options.declaration(data.universe, self.unit))
         return ledgers.Binding(functools.cache(data.fingerprint), declared)
 
 
-def _durable(url: str, budget: Budget, data: DataSource, who: str, options: dict[str, Any]) -> Ledger:
+def _durable(url: str, budget: Budget, data: DataSource, analyst: str, options: dict[str, Any]) -> Ledger:
     """Open the durable ledger at a URL, bound to this table and these options."""
     from hedgerow import ledger as ledgers  # needs libraries that a plain install does not have
 
     binding = ledgers.Binding(data.fingerprint, ledgers.declared(**options))
-    return ledgers.opened(url, budget, who=who, binding=binding)
+    return ledgers.opened(url, budget, who=analyst, binding=binding)
 
 
 @one_thread
@@ -379,20 +382,22 @@ def release(
         raise InvalidInput(f"method must be 'adaptive' or 'mwem'. Found {method!r}. Choose one.")
     budget, whose = _of_units(budget, unit, rows_per_unit, source)
     most = in_bytes(limit)
-    with limited(most), phases(progress):
+    with limit_memory(most), phases(progress):
         _require_types(universe, budget, table, None, seed)
         require_libraries()
         require_memory(universe, workload, model_cells, one_by_one=method == "mwem")
         tell(lambda: "reading the table")
-        data, ledger, noise = _prepared(source, universe, budget, table, csv, None, seed, whose)
+        data, ledger, noise = _prepare(source, universe, budget, table, csv, None, seed, whose, stacklevel=6)
         engine: Engine
         if method == "mwem":
             asked = (
                 workload.on(universe) if isinstance(workload, Workload) else list(workload or marginals(2).on(universe))
             )
-            engine = released(data, ledger, noise, workload=[bound_to(query, universe) for query in asked], beta=beta)
+            engine = run_release(
+                data, ledger, noise, workload=[bound_to(query, universe) for query in asked], beta=beta
+            )
         else:
-            engine = prefitted(
+            engine = build_practical_engine(
                 data,
                 ledger,
                 noise,
@@ -458,7 +463,7 @@ def _keeping_what_was_paid(ledger: Ledger, *, resumable: bool) -> Iterator[None]
         raise
 
 
-def _prepared(
+def _prepare(
     source: Any,
     universe: Universe,
     budget: Budget,
@@ -466,30 +471,31 @@ def _prepared(
     csv: Csv | None,
     ledger: Ledger | None,
     seed: int | None,
-    unit: Unit | None,
+    unit: PersonColumn | None,
+    stacklevel: int,
 ) -> tuple[DataSource, Ledger, Noise]:
     """Read the table, and make the ledger and the noise of a session."""
     _require_types(universe, budget, table, ledger, seed)
     account = Accountant(budget) if ledger is None else ledger
     if account.budget != budget:
         raise InvalidInput("budget must be that of the ledger. Found another. Pass the budget it was opened with.")
-    with compiling(universe):
-        data = _read(source, universe, budget, table, csv, unit, stacklevel=6)
+    with compile_ahead(universe):
+        data = _read_source(source, universe, budget, table, csv, unit, stacklevel=stacklevel)
     return data, account, Noise() if seed is None else Seeded(seed)
 
 
-def _read(
+def _read_source(
     source: Any,
     universe: Universe,
     budget: Budget,
     table: str | None,
     csv: Csv | None,
-    unit: Unit | None,
+    unit: PersonColumn | None,
     *,
     stacklevel: int,
 ) -> DataSource:
     """Read the source into a data source, and check and warn by public facts."""
-    data = source if isinstance(source, DataSource) else held(source, universe, table=table, csv=csv, unit=unit)
+    data = source if isinstance(source, DataSource) else open_source(source, universe, table=table, csv=csv, unit=unit)
     if data.universe != universe:
         raise InvalidInput("The data must be coded by the session's universe. Found another. Pass the same universe.")
     if budget.neighbours == "replace" and data.rows == 0:
@@ -498,7 +504,7 @@ def _read(
     return data
 
 
-def _of_units(budget: Any, unit: Any, rows_per_unit: Any, source: Any) -> tuple[Budget, Unit | None]:
+def _of_units(budget: Any, unit: Any, rows_per_unit: Any, source: Any) -> tuple[Budget, PersonColumn | None]:
     """Return the budget per person and the rule for which rows of a person are kept, if a unit is named."""
     if unit is None:
         if rows_per_unit is not None:
@@ -517,7 +523,7 @@ def _of_units(budget: Any, unit: Any, rows_per_unit: Any, source: Any) -> tuple[
             "itself."
         )
     promised = budget.per_unit(rows_per_unit)
-    return promised, Unit(unit, promised.rows_per_unit)
+    return promised, PersonColumn(unit, promised.rows_per_unit)
 
 
 def _require_types(universe: Any, budget: Any, table: Any, ledger: Any, seed: Any) -> None:
@@ -549,35 +555,36 @@ def _workload(workload: Any) -> Workload | list[Query] | None:
 
 
 def _kept_rows(
-    rows: bool | str | Path | Rows,
+    keep_rows: bool | str | Path | RowStore,
     source: Any,
     data: DataSource,
     universe: Universe,
     budget: Budget,
     table: str | None,
     csv: Csv | None,
-) -> Rows | None:
+) -> RowStore | None:
     """Return the store of raw values of the table that was counted, or None if none is wanted."""
-    if rows is False:
+    if keep_rows is False:
         return None
     if budget.neighbours != "replace":
         raise InvalidInput(
-            "rows must come with neighbours='replace', because the cost of a sample depends on the number of rows. "
-            "Found 'add-remove'. Leave rows out and ask counts, or use textbook.subsampled.poisson_plan at a public "
+            "keep_rows must come with neighbours='replace', because the cost of a sample depends on the number of rows. "
+            "Found 'add-remove'. Leave keep_rows out and ask counts, or use textbook.subsampled.poisson_plan at a public "
             "rate."
         )
-    if not isinstance(rows, bool | str | Path | Rows):
+    if not isinstance(keep_rows, bool | str | Path | RowStore):
         raise InvalidInput(
-            f"rows must be True, a folder or a store of rows. Found {type(rows).__name__}. Pass rows=True."
+            f"keep_rows must be True, a folder or a store of rows. Found {type(keep_rows).__name__}. Pass keep_rows=True."
         )
-    if isinstance(source, DataSource) and not isinstance(rows, Rows):
+    if isinstance(source, DataSource) and not isinstance(keep_rows, RowStore):
         raise InvalidInput(
-            "rows must be a store of rows if the source has only counts. Found none. Open the file or frame itself, "
-            "or give rows=data.rows.stored(…)."
+            "keep_rows must be a store of rows if the source has only counts. Found none. Open the file or frame itself, "
+            "or give keep_rows=data.rows.row_store(…)."
         )
-    if not isinstance(rows, Rows):
+    rows = keep_rows
+    if not isinstance(rows, RowStore):
         folder = None if rows is True else rows
-        rows = stored(
+        rows = row_store(
             source, columns_of(universe), folder, coded=universe, table=table, csv=csv, progress=sys.stderr.isatty()
         )
     if rows.rows != data.rows:  # public under replace-one
@@ -588,10 +595,10 @@ def _kept_rows(
     return rows
 
 
-def _vouched(losses: Collection[Custom]) -> tuple[Custom, ...]:
-    """Check the list of custom losses that the owner vouches for."""
+def _check_trusted(losses: Collection[Custom]) -> tuple[Custom, ...]:
+    """Check the list of custom losses that the owner trusts."""
     if isinstance(losses, Custom) or not all(isinstance(loss, Custom) for loss in losses):
-        raise InvalidInput("vouched must be a list of losses.Custom. Found something else. List the losses.")
+        raise InvalidInput("trusted_losses must be a list of losses.Custom. Found something else. List the losses.")
     return tuple(losses)
 
 

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
 
 import numpy as np
 
-from hedgerow._memory import limited
+from hedgerow._memory import limit_memory
+from hedgerow._renamed import renamed_methods
 from hedgerow._threads import one_thread
 from hedgerow.answer import Answer
 from hedgerow.answering.answer_cache import AnswerCache
@@ -31,7 +32,7 @@ from hedgerow.answering.spending import Spending
 from hedgerow.data.csv_file import Csv
 from hedgerow.data.source import DataSource
 from hedgerow.engine.interface import Engine
-from hedgerow.engine.multi_block import Part, Together
+from hedgerow.engine.multi_block import BlockPart, MultiBlockEngine
 from hedgerow.engine.over_time import Series
 from hedgerow.engine.public import PublicAnswers
 from hedgerow.errors import InvalidInput
@@ -39,7 +40,7 @@ from hedgerow.privacy.accounts import Accounts, Bills
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.ledger import Bill, Ledger
 from hedgerow.privacy.noise import Noise, Seeded
-from hedgerow.privacy.process import OneOnly
+from hedgerow.privacy.process import NotCopyable
 from hedgerow.query.bound import Bound
 from hedgerow.query.counts import OverTime, Query, Resolution
 from hedgerow.query.row_statistic import RowStatistic
@@ -47,7 +48,7 @@ from hedgerow.release_file.publishing import Publishing
 from hedgerow.universe.universe import Universe
 
 if TYPE_CHECKING:
-    from hedgerow.engine.sampling import Sampling
+    from hedgerow.engine.sampling import RowSampling
 
 
 @runtime_checkable
@@ -59,7 +60,9 @@ class Closes(Protocol):
         ...
 
 
-class Session(RowQuestions, Spending, Publishing, Askable, OneOnly):
+@renamed_methods(over="select_blocks", flip="sample_yes_no", flips="sample_yes_no_stream")
+@renamed_methods(spelling=True, generalization="generalisation")
+class Session(RowQuestions, Spending, Publishing, Askable, NotCopyable):
     """Questions and answers about one sensitive table. Made by ``hr.open`` or ``hr.release``.
 
     Threads may share a session: they take turns. A fork of the process cannot ask, because two copies could spend the
@@ -73,7 +76,7 @@ class Session(RowQuestions, Spending, Publishing, Askable, OneOnly):
         noise: Noise,
         engine: Engine,
         beta: float = 0.05,
-        sampling: Sampling | None = None,
+        sampling: RowSampling | None = None,
         *,
         block: str = FIRST,
         appending: Appending | None = None,
@@ -108,7 +111,7 @@ class Session(RowQuestions, Spending, Publishing, Askable, OneOnly):
             return
         names, ledgers = [block.name for block in blocks], [block.ledger for block in blocks]
         self._ledger = Accounts(names, ledgers, [block.engine.resume for block in blocks])
-        self._engine = Together([Part(block.engine, block.cache, block.ledger) for block in blocks])
+        self._engine = MultiBlockEngine([BlockPart(block.engine, block.cache, block.ledger) for block in blocks])
         self._cache, self._sampling = AnswerCache(self._engine, self._ledger), None
 
     @contextlib.contextmanager
@@ -181,7 +184,7 @@ class Session(RowQuestions, Spending, Publishing, Askable, OneOnly):
                 f"{'a release, which is finished' if self._is_whole else 'a view of some of its blocks'}. Use "
                 "hr.open(…).append(…)."
             )
-        with limited(self._limit), self._alone():  # no other thread can append a block of the same name now
+        with limit_memory(self._limit), self._alone():  # no other thread can append a block of the same name now
             name = str(len(self._blocks) + 1) if block is None else block
             require_block_name(name)
             if name in self.blocks:
@@ -196,7 +199,7 @@ class Session(RowQuestions, Spending, Publishing, Askable, OneOnly):
         """Blocks by name, in order: each with its ``rows``, ``budget``, ``ledger``, ``spent`` and ``remaining``."""
         return {block.name: block for block in self._blocks}
 
-    def over(self, first: str, last: str | None = None) -> Session:
+    def select_blocks(self, first: str, last: str | None = None) -> Session:
         """Return a view of this session that answers about one block, or about a range of blocks.
 
         Parameters
@@ -279,7 +282,7 @@ class Session(RowQuestions, Spending, Publishing, Askable, OneOnly):
         """
         require_scale(scale)
         self._require_all()
-        with limited(self._limit):
+        with limit_memory(self._limit):
             if type(query) is OverTime:
                 return self._asked_over_time(query, within, resolution)
             if type(query) is RowStatistic:
@@ -303,7 +306,7 @@ class Session(RowQuestions, Spending, Publishing, Askable, OneOnly):
         - A count over time has no ``within``: its price is that of the sums that are due.
         """
         self._require_all()
-        with limited(self._limit), self._alone():
+        with limit_memory(self._limit), self._alone():
             if type(query) is OverTime:
                 return self._series(query, within, resolution).price()
             bound = bind_questions([query], self.universe, resolution)[0]
@@ -314,7 +317,7 @@ class Session(RowQuestions, Spending, Publishing, Askable, OneOnly):
         """Answer a count over time: the rows of each block, and of all blocks up to it."""
         with self._asking(query) as bill, one_thread:
             series = self._series(query, within, resolution)
-            nodes = self._ledger.following(self._engine.resume, series.drawn)
+            nodes = self._ledger.following(self._engine.resume, series.draw_nodes)
             answer = answer_over_time(query, series, nodes, self._blocks, bill.cost)
             self._history.add(answer)
             return answer

@@ -14,30 +14,39 @@ from numpy.typing import ArrayLike, NDArray
 
 from hedgerow._types import Array
 from hedgerow.convex.minimize import BoundMinimize, Minimize
-from hedgerow.convex.solver.public_minimum import minimised
+from hedgerow.convex.solver.public_minimum import minimize_over
 from hedgerow.data import DataSource, Table
 from hedgerow.data.coding import Coder, cells_of, date_in, meaning
 from hedgerow.data.csv_file import Csv
-from hedgerow.data.owner_inspection import inspected
-from hedgerow.data.table import opened_before_rows
+from hedgerow.data.owner_inspection import inspect_columns
+from hedgerow.data.table import open_before_rows
 from hedgerow.errors import InvalidInput
 from hedgerow.query.bound import Estimate
-from hedgerow.query.composed import Composed
-from hedgerow.query.counts import BoundMarginal, Combined, Count, Marginal, Not, Query, Resolution, Weighted
+from hedgerow.query.composed import ComposedQuestion
+from hedgerow.query.counts import (
+    BoundMarginal,
+    CombinedQuery,
+    Count,
+    Marginal,
+    Not,
+    Query,
+    Resolution,
+    WeightedQuery,
+)
 from hedgerow.query.linear import Linear
 from hedgerow.query.ratios import Mean, Ratio, Share
 from hedgerow.query.statistics import (
     Correlation,
     Difference,
-    Grouped,
+    GroupedQuestion,
     Histogram,
     InterpolatedQuantile,
-    Quantile,
+    QuantileStatistic,
     Top,
     Total,
     Variance,
 )
-from hedgerow.universe.attributes import Range, isnt
+from hedgerow.universe.attributes import Range, not_
 from hedgerow.universe.dates import Dates, day_of
 from hedgerow.universe.universe import Universe
 
@@ -72,23 +81,23 @@ def unsafe_answer(
     """
     is_frame = type(source).__module__.startswith("pandas")
     if is_frame and resolution == "values" and not isinstance(query, Minimize):
-        return _Rows(source, _declared(source, universe)).answer(query)
-    data = source if isinstance(source, DataSource) else Table(source, _declared(source, universe))
+        return _RawRows(source, _declared_universe(source, universe)).answer(query)
+    data = source if isinstance(source, DataSource) else Table(source, _declared_universe(source, universe))
     bound = query.on(data.universe, resolution)
     value = bound.ask(_Truth(data), None).value
-    return value * data.rows if isinstance(bound, Composed) and bound.in_rows else value
+    return value * data.rows if isinstance(bound, ComposedQuestion) and bound.in_rows else value
 
 
-class _Rows:
+class _RawRows:
     """Answers computed from the values of the rows, each by its definition."""
 
     def __init__(self, frame: Any, universe: Universe) -> None:
         self._universe = universe
         self._rows = len(frame)
         self._cells = {name: cells_of(universe, name, frame) for name in universe.names}
-        self._numbers = {name: self._read(name, frame) for name in universe.names}
+        self._numbers = {name: self._read_column(name, frame) for name in universe.names}
 
-    def _read(self, name: str, frame: Any) -> Array | None:
+    def _read_column(self, name: str, frame: Any) -> Array | None:
         """Return the numbers of a column, clipped to their cell, or None if the attribute is not numeric."""
         declared, cells = self._universe[name], self._cells[name]
         if declared.bounds is None:
@@ -114,7 +123,7 @@ class _Rows:
             case Count():
                 parts = [self._satisfies(name, predicate) for name, predicate in query.predicates]
                 return np.asarray(np.logical_and.reduce([np.ones(self._rows, bool), *parts]))
-            case Combined():
+            case CombinedQuery():
                 combine = np.logical_and if query.operation == "and" else np.logical_or
                 return np.asarray(combine.reduce([self.holds(part) for part in query.parts]))
             case Not():
@@ -130,7 +139,7 @@ class _Rows:
     def _satisfies(self, name: str, predicate: Any) -> NDArray[np.bool_]:
         """Return for each row whether the value of one attribute satisfies a predicate."""
         declared, cells, numbers = self._universe[name], self._cells[name], self._numbers[name]
-        if isinstance(predicate, isnt):
+        if isinstance(predicate, not_):
             return ~self._satisfies(name, predicate.predicate)
         if isinstance(predicate, tuple) and numbers is not None:
             low, high = (
@@ -164,7 +173,7 @@ class _Rows:
                 table = np.zeros(self._universe.sizes(names))
                 np.add.at(table, tuple(self._cells[name] for name in names), 1 / self._rows)
                 return table
-            case Weighted():
+            case WeightedQuery():
                 return float(self._weights(query).mean())
             case Mean():
                 return float(self._values(query.attribute, query.where).mean())
@@ -174,7 +183,7 @@ class _Rows:
                 return float(self.holds(query.above).sum() / self.holds(query.below).sum())
             case InterpolatedQuantile():
                 return float(np.quantile(self._values(query.attribute, query.where), query.q))
-            case Quantile():
+            case QuantileStatistic():
                 values = np.sort(self._values(query.attribute, query.where))
                 return float(values[max(1, math.ceil(query.q * len(values))) - 1])  # q = 0 gives the least value
             case Total():
@@ -190,14 +199,16 @@ class _Rows:
                 values = self._values(query.attribute, query.where)
                 return np.asarray(np.histogram(values, query.edges)[0] / self._rows)
             case Histogram():
-                return self.answer(Grouped((query.attribute,), Count(()) if query.where is None else query.where))
+                return self.answer(
+                    GroupedQuestion((query.attribute,), Count(()) if query.where is None else query.where)
+                )
             case Top():
                 return np.sort(np.asarray(self.answer(Marginal((query.attribute,)))))[::-1][: query.k]
             case Difference():
                 return self.answer(query.first) - self.answer(query.second)
-            case Grouped(of=None):
+            case GroupedQuestion(of=None):
                 return self.answer(Marginal(query.attributes))
-            case Grouped():
+            case GroupedQuestion():
                 return np.asarray(np.vectorize(self.answer, otypes=[float])(query.parts(self._universe)))
         return float(self.holds(query).mean())
 
@@ -219,7 +230,7 @@ class _Truth:
     def __init__(self, data: DataSource) -> None:
         self._data = data
 
-    def believed(self, query: Linear) -> float:
+    def hypothesis_answer(self, query: Linear) -> float:
         """Return the true fraction of a linear query."""
         return query.dot(self._data.marginal(query.attributes)) / self._data.rows
 
@@ -230,16 +241,16 @@ class _Truth:
 
     def linear(self, query: Linear, within: float | None) -> Estimate:
         """Answer a linear query exactly."""
-        return Estimate(self.believed(query), 0.0, "measured")
+        return Estimate(self.hypothesis_answer(query), 0.0, "measured")
 
     def marginal(self, table: BoundMarginal, within: float | None) -> Estimate:
         """Answer a marginal table exactly."""
         return Estimate(np.asarray(self._data.marginal(table.attributes) / self._data.rows), 0.0, "measured")
 
-    def minimise(self, question: BoundMinimize, within: float | None) -> Estimate:
+    def minimize(self, question: BoundMinimize, within: float | None) -> Estimate:
         """Return the minimizer of a loss on the table."""
         counts = self._data.marginal(question.attributes)
-        return Estimate(minimised(question.risk, counts, question.over).theta, None, "measured")
+        return Estimate(minimize_over(question.risk, counts, question.over).theta, None, "measured")
 
 
 def unsafe_excess_risk(
@@ -258,12 +269,12 @@ def unsafe_excess_risk(
     tolerance : float
         Numerical tolerance of the minimum.
     """
-    data = source if isinstance(source, DataSource) else Table(source, _declared(source, universe))
+    data = source if isinstance(source, DataSource) else Table(source, _declared_universe(source, universe))
     bound = query.on(data.universe)
     if not isinstance(bound, BoundMinimize):
         raise InvalidInput(f"The query must be made by hr.minimize. Found {query!r}. Use unsafe_error for others.")
     counts = data.marginal(bound.attributes)
-    least = minimised(bound.risk, counts, bound.over, tolerance)
+    least = minimize_over(bound.risk, counts, bound.over, tolerance)
     return (bound.risk.objective(counts).value(np.asarray(theta, dtype=float)) - least.value) / data.rows
 
 
@@ -283,9 +294,9 @@ def unsafe_inspect(
     """
     import pandas as pd
 
-    found = opened_before_rows(source, table, csv)
+    found = open_before_rows(source, table, csv)
     attributes = [universe[name] for name in universe.names]
-    inspected_columns = inspected(found, found.positions(universe.names), attributes)
+    inspected_columns = inspect_columns(found, found.positions(universe.names), attributes)
     lines = [
         {
             "column": name,
@@ -303,7 +314,7 @@ def unsafe_inspect(
     return pd.DataFrame(lines).set_index("column")
 
 
-def _declared(source: Any, universe: Universe | None) -> Universe:
+def _declared_universe(source: Any, universe: Universe | None) -> Universe:
     """Return the given universe, or for a frame of whole numbers from 0 the one that its largest values imply."""
     if universe is not None:
         return universe

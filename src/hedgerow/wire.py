@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from hedgerow.answer import OPERATORS, Answer, Combination
-from hedgerow.engine.wire import Account, Answered, bound_question, question_of
+from hedgerow.engine.wire import AnsweredQuestion, LedgerTerms, bound_question, question_of
 from hedgerow.errors import InvalidInput
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.ledger import Accountant, Entry, Ledger
@@ -115,13 +115,13 @@ def ledger_lines(ledger: Ledger) -> Iterator[str]:
     iterator of str
         One JSON text per line.
     """
-    yield dumps(Account(ledger.budget, ledger.set_aside))
+    yield dumps(LedgerTerms(ledger.budget, ledger.set_aside))
     for entry in ledger.entries():
         yield dumps(entry)
     for bound, estimate in ledger.answers():
         asked = question_of(bound)
         if asked is not None:
-            yield dumps(Answered(asked[0], estimate, asked[1]))
+            yield dumps(AnsweredQuestion(asked[0], estimate, asked[1]))
 
 
 def ledger_from_lines(lines: Iterable[str], universe: Universe) -> Accountant:
@@ -143,19 +143,19 @@ def ledger_from_lines(lines: Iterable[str], universe: Universe) -> Accountant:
     InvalidInput
         If a line is not what a ledger writes.
     """
-    account: Account | None = None
+    account: LedgerTerms | None = None
     entries: list[Entry] = []
     answers: list[tuple[Bound[Any], Estimate]] = []
     for line in lines:
         found: object = loads(line)
         match found:
-            case Account() if account is None:
+            case LedgerTerms() if account is None:
                 account = found
             case Budget() if account is None:  # the older form, without a slack
-                account = Account(found, 0.0)
+                account = LedgerTerms(found, 0.0)
             case Entry() if account is not None:
                 entries.append(found)
-            case Answered() if account is not None:
+            case AnsweredQuestion() if account is not None:
                 answers.append((bound_question(found.question, universe, found.resolution), found.estimate))
             case _:
                 raise InvalidInput(

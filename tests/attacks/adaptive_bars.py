@@ -511,7 +511,7 @@ def sampled(x: Attack) -> None:
             said = min(1.0, max(0.0, float(answer.value)))
     truth = t.values["flag"].mean()
     with contextlib.suppress(hr.BudgetExceeded):
-        for number, found in enumerate(x.session.flips(hr.count(flag=True))):
+        for number, found in enumerate(x.session.sample_yes_no_stream(hr.count(flag=True))):
             x.judge_bar(found.value, found.error, truth, "flips")
             if number > 200:
                 break
@@ -576,7 +576,7 @@ def blocks(rng: np.random.Generator, beta: float, seed: int) -> Attack:
         session.append(tables[i].frame, block=names[i], budget=budget())
     x = Attack(session, stacked(tables), rng)
     whole, parts = x.session, x.table
-    views = [(session.over(names[-1]), tables[-1]), (session.over(*names[:2]), stacked(tables[:2]))]
+    views = [(session.select_blocks(names[-1]), tables[-1]), (session.select_blocks(*names[:2]), stacked(tables[:2]))]
     for view, table in (views[int(rng.integers(0, 2))], (whole, parts)):
         x.session, x.table = view, table
         for kind in rng.choice([ratios, quantiles, groups, counts], 1):

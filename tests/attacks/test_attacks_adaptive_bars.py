@@ -43,8 +43,8 @@ def test_the_bar_of_flips_reaches_the_farther_end_of_their_interval() -> None:
     """After one flip the value is 0 or 1, and the interval nearly everything."""
     universe = hr.Universe(flag=hr.Flag())
     people = pd.DataFrame({"flag": np.arange(1000) % 2 == 0})
-    session = hr.open(people, universe=universe, budget=hr.Budget(1.0, 1e-6), rows=True, reserve=0.9, seed=1)
-    for found in itertools.islice(session.flips(hr.count(flag=True)), 40):
+    session = hr.open(people, universe=universe, budget=hr.Budget(1.0, 1e-6), keep_rows=True, reserve=0.9, seed=1)
+    for found in itertools.islice(session.sample_yes_no_stream(hr.count(flag=True)), 40):
         assert found.value - found.error <= found.low + 1e-12 and found.high - 1e-12 <= found.value + found.error
         assert abs(found.value - 0.5) <= found.error
 

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 import hedgerow as hr
-from hedgerow.data import Histogram
+from hedgerow.data import HistogramSource
 from hedgerow.engine.practical import stream_batch
 from hedgerow.engine.practical.bars.error_bars import ErrorBars
 from hedgerow.engine.practical.fit.residuals import Evidence
-from hedgerow.engine.practical.guard import GUARD_ROUNDS, planned_guard
-from hedgerow.engine.practical.measurement import Measurement, Rows
+from hedgerow.engine.practical.guard import GUARD_ROUNDS, plan_guard
+from hedgerow.engine.practical.measurement import Measurement, RowCountInterval
 from hedgerow.privacy.events import Gaussian
 from hedgerow.query.linear import Linear
 
@@ -27,7 +27,7 @@ def guarded() -> hr.Session:
     counts = np.rint(10_000_000 * np.multiply.outer(np.multiply.outer(one, one), np.multiply.outer(one, one)))
     single = [hr.count({name: True}) for name in "abcd"]
     return hr.open(
-        Histogram(FLAGS, counts.astype(np.int64)),
+        HistogramSource(FLAGS, counts.astype(np.int64)),
         universe=FLAGS,
         budget=hr.Budget(1.0, 1e-6),
         workload=single,
@@ -60,15 +60,15 @@ def test_what_has_no_table_is_answered_without_the_guard(monkeypatch) -> None:
 @pytest.mark.parametrize("queries", [1, GUARD_ROUNDS])
 def test_a_guard_that_was_planned_for_few_questions_has_the_width_for_all_its_rounds(queries) -> None:
     budget = hr.Budget(1.0, 1e-6)
-    planned, more = (planned_guard(budget, 10**7, k, 0.025, 0.1) for k in (queries, GUARD_ROUNDS + 1))
+    planned, more = (plan_guard(budget, 10**7, k, 0.025, 0.1) for k in (queries, GUARD_ROUNDS + 1))
     assert planned is not None and more is not None
-    assert planned == planned_guard(budget, 10**7, GUARD_ROUNDS, 0.025, 0.1)
+    assert planned == plan_guard(budget, 10**7, GUARD_ROUNDS, 0.025, 0.1)
     assert planned.promise < more.promise
 
 
 def test_a_difference_of_differences_is_answered() -> None:
     counts = np.arange(1, 17).reshape(2, 2, 2, 2) * 1000
-    session = hr.open(Histogram(FLAGS, counts), universe=FLAGS, budget=hr.Budget(1.0, 1e-6), seed=1)
+    session = hr.open(HistogramSource(FLAGS, counts), universe=FLAGS, budget=hr.Budget(1.0, 1e-6), seed=1)
     a, b, c = (hr.count({name: True}) for name in "abc")
     truth = [counts.take(1, axis=i).sum() / counts.sum() for i in range(3)]
     answer = session.ask(hr.difference(hr.difference(a, b), c))
@@ -92,7 +92,7 @@ def test_a_bar_for_many_numbers_at_once_is_refused_in_words() -> None:
 def test_nothing_is_paid_again_for_what_was_learned_since_its_parts_were_asked(question) -> None:
     universe = hr.Universe(a=hr.Integers(0, 7), b=hr.Flag(), c=hr.Categories(list("wxyz")))
     rng = np.random.default_rng(0)
-    data = Histogram(universe, rng.multinomial(100_000, rng.dirichlet(np.full(universe.size, 0.3))))
+    data = HistogramSource(universe, rng.multinomial(100_000, rng.dirichlet(np.full(universe.size, 0.3))))
     first, second = (
         hr.open(data, universe=universe, budget=hr.Budget(1.0, 1e-6), reserve=0.6, workload=[hr.count(b=True)], seed=1)
         for _ in range(2)
@@ -128,10 +128,10 @@ def test_weights_that_differ_by_next_to_nothing_are_no_line(others) -> None:
     bars.add(Measurement(names, counts + noise, Gaussian(1.0, 50.0)))
     for size in (4e-10, 1e-13):
         query = Linear.from_table(universe, names, 0.5 + size * np.sign(noise))
-        low, high = bars.intervals([query], Rows(n, n, n))
+        low, high = bars.intervals([query], RowCountInterval(n, n, n))
         assert low[0] <= query.table.mean() <= high[0]  # all cells have as many rows
     line = Linear.from_table(universe, ("a",), np.linspace(0.1, 0.9, 1000))
-    low, high = bars.intervals([line], Rows(n, n, n))
+    low, high = bars.intervals([line], RowCountInterval(n, n, n))
     assert (high - low)[0] * n < 2 * 50 * np.sqrt(others * 1000 / 12) * 8  # and a line still is one
 
 
@@ -147,7 +147,7 @@ def test_however_large_epsilon_is_a_guards_bar_holds_though_counts_are_compared_
     np.add.at(counts, tuple(np.asarray(column, dtype=int) for column in columns), 1)
     promised = 0
     for epsilon in (2e5, 1e6):
-        session = hr.open(Histogram(universe, counts), universe=universe, budget=hr.Budget(epsilon, 1e-6), seed=1)
+        session = hr.open(HistogramSource(universe, counts), universe=universe, budget=hr.Budget(epsilon, 1e-6), seed=1)
         guard = session._engine.guard
         for axis, name in enumerate(("age", "visits", "half")):
             values = columns[(0, 1, 3)[axis]]

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import hedgerow as hr
-from hedgerow.data import Histogram
+from hedgerow.data import HistogramSource
 from hedgerow.engine.practical.bars.error_bars import _code
 from hedgerow.erm import spark_rows
 from hedgerow.errors import TooLarge
@@ -23,8 +23,8 @@ BUDGET = hr.Budget(1.0, 1e-6)
 pytestmark = pytest.mark.filterwarnings("ignore::hedgerow.errors.PublicWarning")
 
 
-def block(k: int) -> Histogram:
-    return Histogram(UNIVERSE, np.array([[1000 + k, 2000], [500, 700]]))
+def block(k: int) -> HistogramSource:
+    return HistogramSource(UNIVERSE, np.array([[1000 + k, 2000], [500, 700]]))
 
 
 def opened(blocks: int, **options: object) -> hr.Session:
@@ -69,7 +69,7 @@ def test_threads_that_append_at_once_append_different_blocks() -> None:
     for thread in begun:
         thread.join()
     assert list(session.blocks) == ["1", "2", "3"]
-    assert session.rows == sum(view.rows for view in map(session.over, session.blocks))
+    assert session.rows == sum(view.rows for view in map(session.select_blocks, session.blocks))
 
 
 def test_a_series_that_cannot_be_counted_is_refused_before_any_block_pays() -> None:
@@ -84,15 +84,15 @@ def test_a_series_that_cannot_be_counted_is_refused_before_any_block_pays() -> N
 
 
 def test_an_answer_about_fewer_rows_has_not_the_populations_bar_of_more() -> None:
-    large = Histogram(UNIVERSE, np.array([[4, 3], [2, 1]]) * 10**8)
+    large = HistogramSource(UNIVERSE, np.array([[4, 3], [2, 1]]) * 10**8)
     session = hr.open(large, universe=UNIVERSE, budget=hr.Budget(0.02, 1e-9), workload=hr.marginals(1), guard=0.0)
     before = session.ask(hr.count(a=1))
     alone = session.population_error(before)
-    session.append(Histogram(UNIVERSE, np.array([[1, 2], [3, 4]]) * 10**8))
+    session.append(HistogramSource(UNIVERSE, np.array([[1, 2], [3, 4]]) * 10**8))
     both = session.ask(hr.count(a=1))
     assert alone is not None and session.population_error(both) is not None
     assert session.population_error(before) is None
-    assert session.over("1").population_error(before) == alone
+    assert session.select_blocks("1").population_error(before) == alone
 
 
 @pytest.mark.parametrize("m", [1, 2, 3])
@@ -111,8 +111,8 @@ def test_a_text_that_is_no_text_fails_nothing() -> None:
     pa = pytest.importorskip("pyarrow")
     held = pa.array([b"1.5", b"\xff\xfe", None, "٢".encode()], pa.binary())
     texts = pa.Array.from_buffers(pa.string(), 4, held.buffers(), null_count=1)
-    (read,) = spark_rows._read([pa.record_batch([texts, texts, texts], names=["c0", "c1", "c2"])], features=1)
-    assert spark_rows._unpacked(read.column("x"), 1).ravel().tolist() == [1.5, 0.0, 0.0, 2.0]
+    (read,) = spark_rows._read_batches([pa.record_batch([texts, texts, texts], names=["c0", "c1", "c2"])], features=1)
+    assert spark_rows._unpack_rows(read.column("x"), 1).ravel().tolist() == [1.5, 0.0, 0.0, 2.0]
     assert read.column("y").to_pylist() == [1.5, 0.0, 0.0, 2.0]
     whose = read.column("person").to_pylist()
     assert whose[0] == b"1.5" and whose[2] == b"" and len(set(whose)) == 4
@@ -120,10 +120,10 @@ def test_a_text_that_is_no_text_fails_nothing() -> None:
 
 def test_a_worker_of_another_kind_keeps_nothing_that_others_sum() -> None:
     pa = pytest.importorskip("pyarrow")
-    batch = pa.record_batch({"x": spark_rows._packed(np.ones((2, 1))), "y": [0.0, 1.0]})
+    batch = pa.record_batch({"x": spark_rows._pack_rows(np.ones((2, 1))), "y": [0.0, 1.0]})
     for work in (
-        spark_rows._clipped([batch], problem=None, arithmetic="another"),  # type: ignore[arg-type]
-        spark_rows._weighed([batch], rows_of=lambda _: None, rule=lambda _: np.ones(2), arithmetic="another"),  # type: ignore[arg-type, return-value]
+        spark_rows._clip_batches([batch], problem=None, arithmetic="another"),  # type: ignore[arg-type]
+        spark_rows._weigh_batches([batch], rows_of=lambda _: None, rule=lambda _: np.ones(2), arithmetic="another"),  # type: ignore[arg-type, return-value]
     ):
         with pytest.raises(RuntimeError, match="another kind"):
             next(work)

@@ -103,6 +103,6 @@ def test_a_block_of_any_name_leaves_a_file_that_can_be_read_or_is_refused_unpaid
 
 def test_parts_of_a_url_of_the_environment_are_taken_out_of_messages_as_written_and_as_read(monkeypatch) -> None:
     monkeypatch.setenv("PEOPLE_URL", "postgresql://ana:p%40ss%2Fword@h/d?sslpassword=tw%C3%B6%20keys")
-    environment.expanded("${PEOPLE_URL}", "source")
+    environment.expand("${PEOPLE_URL}", "source")
     for spelt in ("p%40ss%2Fword", "p@ss/word", "tw%C3%B6%20keys", "twö keys"):
-        assert spelt not in environment.redacted(f"no such host or password {spelt!r}")
+        assert spelt not in environment.redact(f"no such host or password {spelt!r}")

@@ -9,7 +9,7 @@ import hedgerow as hr
 from hedgerow import losses
 from hedgerow.convex.sets import Box, InterpolationBall, L1Ball, L2Ball, Simplex
 from hedgerow.convex.solver.excess import excess_of
-from hedgerow.data import Histogram
+from hedgerow.data import HistogramSource
 
 UNIVERSE = hr.Universe(y=hr.Flag(), a=hr.Integers(0, 3), c=hr.Categories(["u", "v", "w"]))
 
@@ -21,7 +21,7 @@ def table(rows: int, seed: int = 0) -> np.ndarray:
 
 def opened(counts, **options):
     given = {"budget": hr.Budget(1.0, 1e-6), "workload": [hr.marginal("y")], "guard": 0.05, "reserve": 0.5, **options}
-    return hr.open(Histogram(UNIVERSE, counts), universe=UNIVERSE, **given)
+    return hr.open(HistogramSource(UNIVERSE, counts), universe=UNIVERSE, **given)
 
 
 class Listening(float):

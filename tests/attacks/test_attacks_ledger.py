@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import hedgerow as hr
-from hedgerow.data import Histogram
+from hedgerow.data import HistogramSource
 from hedgerow.errors import BudgetExceeded, InvalidInput
-from hedgerow.privacy.allowance import OneCall
+from hedgerow.privacy.allowance import OneCallLedger
 from hedgerow.privacy.events import ApproximateDP, Event, Gaussian, Laplace, PerturbedObjective, Repeated
 from hedgerow.privacy.ledger import Accountant, Ledger
 from hedgerow.privacy.noise import Noise, Seeded
@@ -28,7 +28,7 @@ Y = np.sign(X[:, 0])
 
 
 def opened(budget: hr.Budget = APPROXIMATE, counts: Any = COUNTS, **options: Any) -> hr.Session:
-    return hr.open(Histogram(UNIVERSE, counts), universe=UNIVERSE, budget=budget, **options)
+    return hr.open(HistogramSource(UNIVERSE, counts), universe=UNIVERSE, budget=budget, **options)
 
 
 def taken_up(ledger: Ledger) -> Accountant:
@@ -200,8 +200,8 @@ def test_noise_on_a_coarse_grid_is_not_certified_as_continuous() -> None:
     P, Q = (np.exp(-((k - shift) ** 2) / (2 * σ**2)) for shift in (0, 1))
     assert np.maximum(P / P.sum() - math.exp(ε) * Q / Q.sum(), 0).sum() > 1.9 * δ
     with pytest.raises(BudgetExceeded):
-        OneCall(hr.Budget(ε, δ)).charge(Gaussian(1.0, σ))
-    OneCall(hr.Budget(ε, δ)).charge(Gaussian(1.0, σ, 2.0**-20))
+        OneCallLedger(hr.Budget(ε, δ)).charge(Gaussian(1.0, σ))
+    OneCallLedger(hr.Budget(ε, δ)).charge(Gaussian(1.0, σ, 2.0**-20))
 
 
 def test_a_tilt_that_its_grid_rounds_away_is_refused() -> None:
@@ -213,8 +213,8 @@ def test_a_tilt_that_its_grid_rounds_away_is_refused() -> None:
 
     for grids in [(2.0**20, 2.0**-40), (2.0**-31, 2.0**-20)]:
         with pytest.raises(InvalidInput, match="grids of a perturbed objective"):
-            OneCall(APPROXIMATE).charge(event(*grids))
-    OneCall(APPROXIMATE).charge(event(2.0**-31, 2.0**-40))
+            OneCallLedger(APPROXIMATE).charge(event(*grids))
+    OneCallLedger(APPROXIMATE).charge(event(2.0**-31, 2.0**-40))
 
 
 # Answers that others get

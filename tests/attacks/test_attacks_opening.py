@@ -13,7 +13,7 @@ import pytest
 import hedgerow as hr
 from hedgerow.data.coding import Coder, meaning
 from hedgerow.data.csv_file import Csv
-from hedgerow.data.table import Table, coded_batches
+from hedgerow.data.table import Table, code_batches
 from hedgerow.errors import InvalidInput
 
 KINDS: dict[str, tuple[list[Any], list[str]]] = {
@@ -32,7 +32,7 @@ OTHERS = [None, pd.NA, pd.NaT, "x", "", 1, 2.5, True, 1j, b"x", datetime.date(20
 
 
 def cells(source: Any, attribute: Any, **how: Any) -> list[int]:
-    batches = coded_batches(source, hr.Universe(c=attribute), **how)
+    batches = code_batches(source, hr.Universe(c=attribute), **how)
     return [int(cell) for (column,) in batches for cell in column]
 
 

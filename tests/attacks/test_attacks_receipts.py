@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import hedgerow as hr
-from hedgerow.data import Histogram
+from hedgerow.data import HistogramSource
 from hedgerow.errors import BudgetExceeded, InvalidInput
 from hedgerow.privacy.events import KINDS, Laplace
 from hedgerow.privacy.ledger import Accountant, Ledger
@@ -19,10 +19,10 @@ COUNTS = np.random.default_rng(0).multinomial(200_000, np.random.default_rng(1).
 LOSS = hr.minimize(hr.losses.Logistic(target="b", features=["a", "c"]), over=hr.L2Ball(2.0))
 SESSIONS = {
     "practical": lambda **budget: hr.open(
-        Histogram(UNIVERSE, COUNTS), universe=UNIVERSE, reserve=0.6, workload=hr.marginals(1), seed=1, **budget
+        HistogramSource(UNIVERSE, COUNTS), universe=UNIVERSE, reserve=0.6, workload=hr.marginals(1), seed=1, **budget
     ),
     "guarded": lambda **budget: hr.open(
-        Histogram(UNIVERSE, COUNTS),
+        HistogramSource(UNIVERSE, COUNTS),
         universe=UNIVERSE,
         guard=0.3,
         reserve=0.3,
@@ -31,7 +31,7 @@ SESSIONS = {
         **budget,
     ),
     "theory": lambda **budget: hr.open(
-        Histogram(UNIVERSE, COUNTS * 10**4), universe=UNIVERSE, profile="theory", queries=50, seed=3, **budget
+        HistogramSource(UNIVERSE, COUNTS * 10**4), universe=UNIVERSE, profile="theory", queries=50, seed=3, **budget
     ),
 }
 BUDGETS = [hr.Budget(1.0, 1e-6), hr.Budget(4.0, 1e-6, "add-remove"), hr.Budget(2.0, 0.0)]

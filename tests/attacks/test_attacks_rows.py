@@ -13,7 +13,7 @@ import pytest
 from coded_rows import coded_rows
 
 import hedgerow as hr
-from hedgerow.data.row_store import columns_of, in_memory, stored
+from hedgerow.data.row_store import columns_of, in_memory, row_store
 from hedgerow.data.row_values import STEPS, linear_values, statistic_values
 from hedgerow.errors import InvalidInput
 from hedgerow.query.counts import bound
@@ -36,7 +36,7 @@ KINDS: dict[str, tuple[Any, Attribute]] = {
 def test_an_expression_means_the_same_rows_as_in_the_table(kind: str) -> None:
     frame, attribute = KINDS[kind]
     universe = hr.Universe(a=attribute)
-    rows = stored(frame, columns_of(universe), coded=universe)
+    rows = row_store(frame, columns_of(universe), coded=universe)
     every, cells = np.arange(rows.rows), coded_rows(frame, universe)[:, 0]
     for cell in range(attribute.size):
         asked = bound(hr.count(a=np.arange(attribute.size) == cell), universe)
@@ -47,15 +47,15 @@ def test_an_expression_means_the_same_rows_as_in_the_table(kind: str) -> None:
 def test_a_flip_of_a_session_knows_a_flags_own_words() -> None:
     frame = pd.DataFrame({"smoker": ["ja"] * 20_000})
     universe = hr.Universe(smoker=hr.Flag(true="ja", false="nein"))
-    session = hr.open(frame, universe=universe, budget=hr.Budget(4, 1e-6), rows=True, seed=1)
-    answers = [session.flip(hr.count(smoker=True), lies=0.01) for _ in range(20)]
+    session = hr.open(frame, universe=universe, budget=hr.Budget(4, 1e-6), keep_rows=True, seed=1)
+    answers = [session.sample_yes_no(hr.count(smoker=True), lies=0.01) for _ in range(20)]
     assert sum(answers) > 15
     assert session.ask(hr.statistic(lambda smoker: smoker, "smoker", within=0.2)).value > 0.7
 
 
 def test_a_function_gets_a_flags_own_truth() -> None:
     universe = hr.Universe(a=hr.Flag(true="ja", false="nein", missing=True))
-    rows = stored(TEXTS, columns_of(universe), coded=universe)
+    rows = row_store(TEXTS, columns_of(universe), coded=universe)
     valued = statistic_values(rows, hr.statistic(lambda a: a, "a"))
     assert (valued(np.arange(10)) == STEPS).tolist() == [True, False, True, *[False] * 7]
 
@@ -72,7 +72,7 @@ def test_a_store_of_another_universes_cells_is_built_again(tmp_path: Path) -> No
     TEXTS.to_csv(tmp_path / "t.csv", index=False)
     for words in ("ja", "nein"):
         universe = hr.Universe(a=hr.Flag(true=words))
-        rows = stored(tmp_path / "t.csv", columns_of(universe), tmp_path / "rows", coded=universe)
+        rows = row_store(tmp_path / "t.csv", columns_of(universe), tmp_path / "rows", coded=universe)
         (cells,) = rows.cells(np.arange(2), universe, ("a",))
         assert cells.tolist() == [words == "ja", words == "nein"]
 
@@ -87,7 +87,7 @@ def test_a_store_is_not_used_again_where_a_database_has_changed_beside_its_file(
     database.commit()
 
     def found() -> list[float]:
-        rows = stored(f"sqlite://{path}", {"x": float}, tmp_path / "rows", table="t")
+        rows = row_store(f"sqlite://{path}", {"x": float}, tmp_path / "rows", table="t")
         return rows.take(np.arange(rows.rows), ("x",))[0].tolist()
 
     assert found() == [1.0]

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import hedgerow as hr
-from hedgerow.data import Histogram
+from hedgerow.data import HistogramSource
 from hedgerow.errors import InvalidInput
 from hedgerow.privacy.events import Laplace
 from hedgerow.privacy.ledger import Accountant
@@ -22,7 +22,7 @@ WEIGHTED = Linear(("a",), (4,), (np.array([1e6, 0.0, 0.0, 0.0]),), None, True)  
 
 
 def opened(**options: Any) -> hr.Session:
-    return hr.open(Histogram(UNIVERSE, COUNTS), universe=UNIVERSE, budget=hr.Budget(1.0, 1e-6), **options)
+    return hr.open(HistogramSource(UNIVERSE, COUNTS), universe=UNIVERSE, budget=hr.Budget(1.0, 1e-6), **options)
 
 
 class Own(hr.Query):

@@ -104,7 +104,9 @@ def test_samples_without_rows_are_steps_like_others() -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             warnings.simplefilter("ignore", NotPrivateWarning)
-            fits.append(erm.noisy_sgd(X, y, budget=budget, rows=10**6, batch=1, epochs=3e-6, noise=noise, **HUBER))
+            fits.append(
+                erm.noisy_sgd(X, y, budget=budget, expected_rows=10**6, batch=1, epochs=3e-6, noise=noise, **HUBER)
+            )
         added = [draw for draw in noise.draws if draw.kind == "add"]
         assert len(added) == fits[-1].iterations > 1 and not any(map(any, (draw.raw for draw in added)))
         assert np.linalg.norm(fits[-1].theta) <= 1 + 1e-9

@@ -12,8 +12,8 @@ import pytest
 import spark
 
 import hedgerow as hr
-from hedgerow.data.backend import held
-from hedgerow.data.contributions import Unit
+from hedgerow.data.backend import open_source
+from hedgerow.data.contributions import PersonColumn
 
 UNIVERSE = hr.Universe(
     code=hr.Integers(0, 199), price=hr.Range(0, 2, bins=2, other=True), day=hr.Dates("2020-01-01", "2020-12-31", "month"),
@@ -50,7 +50,7 @@ def test_a_source_that_fails_at_a_row_says_nothing_of_it_and_neither_do_logs(cap
     failing = given.selectExpr("int(a) AS a", "b")
     universe, loss = hr.Universe(a=hr.Integers(0, 9), b=hr.Flag()), hr.losses.Logistic()
     reads = [
-        lambda: held(failing, universe),
+        lambda: open_source(failing, universe),
         lambda: hr.erm.auto(failing, "b", loss=loss, over=hr.L2Ball(1.0), row_bound=1.0, budget=hr.Budget(1.0, 1e-6)),
         lambda: hr.Universe.draft(failing, budget=hr.Budget(1.0, 1e-6)),
     ]
@@ -71,7 +71,7 @@ def test_a_source_that_is_another_at_every_read_is_one_table_whose_persons_keep_
     universe = hr.Universe(a=hr.Integers(0, 9), b=hr.Flag())
     root = spark.session().sparkContext._jvm.org.apache.logging.log4j.LogManager.getRootLogger()
     before = root.getLevel().toString()
-    data = held(frame, universe, unit=Unit("who", 2))
+    data = open_source(frame, universe, unit=PersonColumn("who", 2))
     assert root.getLevel().toString() == before != "OFF"  # logs go on after rows that could be read
     ab, a, everybody = data.marginals([("a", "b"), ("a",), ()])
     data.forget()
@@ -88,7 +88,7 @@ def test_a_row_of_any_values_moves_one_count_in_whatever_parts_and_order_rows_co
         warnings.simplefilter("error")
         warnings.filterwarnings("ignore", category=FutureWarning, module="pyspark")  # of pandas' version
         tables = [
-            held(session.createDataFrame(given, SCHEMA).repartition(parts).selectExpr(*COLUMNS), UNIVERSE)
+            open_source(session.createDataFrame(given, SCHEMA).repartition(parts).selectExpr(*COLUMNS), UNIVERSE)
             for given, parts in ((rows, 1), ([strange, *reversed(rows)], 5))
         ]
         one, other = (table.marginals([(name,) for name in UNIVERSE.names]) for table in tables)

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 import hedgerow as hr
-from hedgerow.data import Histogram
+from hedgerow.data import HistogramSource
 from hedgerow.errors import InvalidInput
-from hedgerow.query.composed import Answers
+from hedgerow.query.composed import AnswerKnowledge
 from hedgerow.query.counts import Query, bound
 from hedgerow.sql import cursor
-from hedgerow.sql.result import run
-from hedgerow.sql.statement import Aggregate, read
+from hedgerow.sql.result import run_statement
+from hedgerow.sql.statement import Aggregate, read_statement
 from hedgerow.unsafe import unsafe_respondent
 
 UNIVERSE = hr.Universe(
@@ -28,7 +28,7 @@ UNIVERSE = hr.Universe(
 
 def cells(statement: str, name: str) -> list[bool]:
     """The cells of a column that WHERE means."""
-    where = read(f"SELECT count(*) FROM data WHERE {statement}", UNIVERSE).where.true
+    where = read_statement(f"SELECT count(*) FROM data WHERE {statement}", UNIVERSE).where.true
     return np.broadcast_to(bound(where, UNIVERSE).table, UNIVERSE[name].size).astype(bool).tolist()
 
 
@@ -76,7 +76,9 @@ def groups(order: str) -> list[str | None]:
     def answers(questions: list[Query]) -> list[Any]:
         return np.repeat([1.0, np.nan, 2.0], len(questions) // 3).tolist()  # the output, and what is ordered by
 
-    rows = run(f"SELECT sex, avg(age) AS x FROM data GROUP BY ROLLUP (sex) ORDER BY {order}", UNIVERSE, answers).rows
+    rows = run_statement(
+        f"SELECT sex, avg(age) AS x FROM data GROUP BY ROLLUP (sex) ORDER BY {order}", UNIVERSE, answers
+    ).rows
     return [sex for sex, _ in rows]
 
 
@@ -111,7 +113,7 @@ def test_where_capitals_do_not_matter_they_do_not_to_like() -> None:
 )
 def test_a_date_is_compared_with_dates_alone(condition: str) -> None:
     with pytest.raises(InvalidInput, match="must be compared with"):
-        read(f"SELECT count(*) FROM data WHERE {condition}", UNIVERSE)
+        read_statement(f"SELECT count(*) FROM data WHERE {condition}", UNIVERSE)
     assert datetime.date(2000, 1, 1) in UNIVERSE["day"].labels
 
 
@@ -156,9 +158,9 @@ def bar(output: str, values: list[int] | None = None) -> tuple[float, float, flo
     if values is not None:
         counts = np.bincount(values, minlength=10)
     universe = hr.Universe(a=hr.Integers(0, 9))
-    (aggregate,) = read(f"SELECT {output} FROM data", universe).outputs
+    (aggregate,) = read_statement(f"SELECT {output} FROM data", universe).outputs
     assert isinstance(aggregate, Aggregate)
     found: Any = bound(aggregate.ask(hr.count(a=(0, 9))), universe)
-    respondent = unsafe_respondent(Histogram(universe, counts))
-    low, high = found.ends(Answers(respondent))
+    respondent = unsafe_respondent(HistogramSource(universe, counts))
+    low, high = found.ends(AnswerKnowledge(respondent))
     return low, high, float(found.ask(respondent, None).value)

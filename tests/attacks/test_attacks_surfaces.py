@@ -126,7 +126,7 @@ def is_old(age: int) -> float:
 
 def answers() -> dict[str, Any]:
     rng = np.random.default_rng(0)
-    session = hr.open(frame(5000), universe=SMALL, budget=hr.Budget(2.0, 1e-6), reserve=0.4, rows=True)
+    session = hr.open(frame(5000), universe=SMALL, budget=hr.Budget(2.0, 1e-6), reserve=0.4, keep_rows=True)
     logistic = hr.losses.Logistic(target="smoker", features=["age"])
     X, y = rng.normal(size=(5000, 3)), rng.integers(0, 2, 5000)
     return {

@@ -15,10 +15,10 @@ import pytest
 from fresh_ledgers import postgres_url, sqlite_url
 
 import hedgerow as hr
-from hedgerow.data import Histogram
-from hedgerow.engine.practical.free_answers import Learned
+from hedgerow.data import HistogramSource
+from hedgerow.engine.practical.free_answers import FittedModel
 from hedgerow.engine.practical.measure import prefit
-from hedgerow.engine.practical.measure.workload_sets import Listed
+from hedgerow.engine.practical.measure.workload_sets import ListedSets
 from hedgerow.ledger import opened, read
 from hedgerow.ledger.binding import version_now
 from hedgerow.ledger.durable import now
@@ -47,7 +47,7 @@ def spend(ledger: Any) -> None:
 
 def session_at(url: str, **given: Any) -> hr.Session:
     usual = {"budget": APPROXIMATE, "guard": 0.0, "reserve": 0.4, "ledger": url}
-    return hr.open(Histogram(UNIVERSE, COUNTS), universe=UNIVERSE, **(usual | given))
+    return hr.open(HistogramSource(UNIVERSE, COUNTS), universe=UNIVERSE, **(usual | given))
 
 
 @pytest.fixture
@@ -173,7 +173,7 @@ def test_a_version_that_fits_otherwise_does_not_believe_the_certificate_of_anoth
     older.ledger.flush()
     upgrade()
     read(url).accept_version()
-    monkeypatch.setattr(Learned, "refit", lambda self, *steps, **given: None)
+    monkeypatch.setattr(FittedModel, "refit", lambda self, *steps, **given: None)
     newer = session_at(url, workload=hr.marginals(1))
     assert newer.certificate is None and newer.spent == older.spent
     assert not np.allclose(newer.hypothesis.marginal(("a", "c")), older.hypothesis.marginal(("a", "c")))
@@ -198,8 +198,8 @@ def turned_singles(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def turned_candidates(monkeypatch: pytest.MonkeyPatch) -> None:
-    usual = Listed.pairs
-    monkeypatch.setattr(Listed, "pairs", lambda self: usual(self)[::-1])
+    usual = ListedSets.pairs
+    monkeypatch.setattr(ListedSets, "pairs", lambda self: usual(self)[::-1])
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from hedgerow.privacy.events import Laplace
 from hedgerow.privacy.noise import Noise, Seeded
 from hedgerow.research.audit_cases import own_mechanisms as mechanisms
 from hedgerow.research.audit_cases.broken_sparse_vector import algorithm_3, algorithm_4, algorithm_5, algorithm_6
-from hedgerow.research.audit_cases.gallery import HALF, ONE_WAY, OTHER_WAY, contrast, low_release, played
+from hedgerow.research.audit_cases.gallery import HALF, ONE_WAY, OTHER_WAY, contrast, low_release, play_sparse_vector
 from hedgerow.research.games import adaptive_composition
 
 CLAIMED = 0.5
@@ -27,7 +27,7 @@ def audited(variant, values, neighbour, statistic, runs, epsilon, c, seed=0):
 
 def ours(values, c: int, epsilon: float, noise: Noise, threshold: float = 0.0) -> np.ndarray:
     """Our sparse vector with c rounds in ε, played once."""
-    return played(np.asarray(values), c, epsilon, 1, noise, threshold=threshold)
+    return play_sparse_vector(np.asarray(values), c, epsilon, 1, noise, threshold=threshold)
 
 
 def audited_ours(values, neighbour, runs: int, c: int, epsilon: float, noise: Noise, statistic=contrast) -> float:

@@ -14,7 +14,7 @@ from paying import paid
 from hedgerow.audit import (
     Pair,
     above_threshold_pair,
-    checked,
+    check_pair,
     exponential_pair,
     gaussian_pair,
     laplace_pair,
@@ -36,10 +36,10 @@ def pair_of(event) -> Pair:
 @pytest.mark.parametrize("event", EVENTS)
 def test_every_event_holds_and_no_smaller_claim_would(event) -> None:
     pair = pair_of(event)
-    assert checked(pair, event).holds
-    assert not checked(pair, (event.epsilon, 0.99 * event.rho)).holds
+    assert check_pair(pair, event).holds
+    assert not check_pair(pair, (event.epsilon, 0.99 * event.rho)).holds
     if isinstance(event, Laplace):
-        assert not checked(pair, (0.999 * event.epsilon, event.rho)).holds
+        assert not check_pair(pair, (0.999 * event.epsilon, event.rho)).holds
 
 
 def test_randomised_response_has_its_closed_forms() -> None:
@@ -78,7 +78,7 @@ def test_an_outcome_that_one_neighbour_never_has_is_an_infinite_loss() -> None:
     assert pair.epsilon == math.inf == pair.renyi(2.0)
     assert pair.delta(5.0) == pytest.approx(0.1)
     assert pair.epsilon_at(0.05) == math.inf
-    assert not checked(pair, (1.0, 1.0)).holds
+    assert not check_pair(pair, (1.0, 1.0)).holds
 
 
 def test_losses_of_independent_outputs_add_up() -> None:
@@ -92,14 +92,14 @@ def test_losses_of_independent_outputs_add_up() -> None:
 def test_no_scores_break_the_exponential_mechanism(scores) -> None:
     event = Exponential(1.0, 1.5)
     before = [s for s, _ in scores]
-    assert checked(exponential_pair(before, [s + d for s, d in scores], event), event).holds
+    assert check_pair(exponential_pair(before, [s + d for s, d in scores], event), event).holds
 
 
 @pytest.mark.parametrize("gap", [False, True])
 def test_no_short_sequence_breaks_a_guard_round_and_some_come_close(gap) -> None:
     event, losses = AboveThreshold(1.0, 0.5, 0.5), []
     for moves in itertools.product((-1, 0, 1), repeat=4):
-        verdict = checked(
+        verdict = check_pair(
             above_threshold_pair([1, 1, 1, 1], [1 + m for m in moves], event, threshold=3, gap=gap), event
         )
         assert verdict.holds
@@ -110,7 +110,7 @@ def test_no_short_sequence_breaks_a_guard_round_and_some_come_close(gap) -> None
 def test_half_the_noise_on_values_breaks_a_guard_round() -> None:
     event = AboveThreshold(1.0, 0.5, 0.5)
     broken = dataclasses.replace(event, epsilon_query=1.5)  # what would be drawn: the claim is that of the event
-    assert not checked(above_threshold_pair([0] * 40 + [1], [1] * 40 + [0], broken, threshold=9), event).holds
+    assert not check_pair(above_threshold_pair([0] * 40 + [1], [1] * 40 + [0], broken, threshold=9), event).holds
 
 
 def test_the_law_of_a_round_is_what_is_drawn() -> None:

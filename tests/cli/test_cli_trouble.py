@@ -226,9 +226,9 @@ def test_what_came_from_the_environment_is_escaped_in_urls_and_taken_out_of_mess
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("PEOPLE_PASSWORD", "p@ss/word:1")
-    assert environment.expanded("pg://a:${PEOPLE_PASSWORD}@h/d", "source") == "pg://a:p%40ss%2Fword%3A1@h/d"
-    assert environment.expanded("${PEOPLE_PASSWORD}", "source") == "p@ss/word:1"
-    assert environment.redacted("no host p@ss/word:1 or p%40ss%2Fword%3A1") == "no host *** or ***"
+    assert environment.expand("pg://a:${PEOPLE_PASSWORD}@h/d", "source") == "pg://a:p%40ss%2Fword%3A1@h/d"
+    assert environment.expand("${PEOPLE_PASSWORD}", "source") == "p@ss/word:1"
+    assert environment.redact("no host p@ss/word:1 or p%40ss%2Fword%3A1") == "no host *** or ***"
 
 
 def test_a_table_that_is_given_for_questions_is_not_quoted(desk: Desk) -> None:
@@ -240,7 +240,7 @@ def test_a_table_that_is_given_for_questions_is_not_quoted(desk: Desk) -> None:
 
 
 def test_marks_that_would_steer_a_terminal_are_not_shown() -> None:
-    assert output.shown("poor\x1b[2J\x07") == "poor\ufffd[2J\ufffd"
+    assert output.format_cell("poor\x1b[2J\x07") == "poor\ufffd[2J\ufffd"
 
 
 # Interruptions, and several at once
@@ -258,7 +258,7 @@ ENDS = {
 @pytest.mark.parametrize("how", ENDS)
 def test_a_command_ends_with_the_status_of_how_it_ended_and_with_0_only_where_all_is_well(how: str) -> None:
     raised, code = ENDS[how]
-    commands = typer.Typer(cls=output.Guarded)
+    commands = typer.Typer(cls=output.GuardedGroup)
 
     @commands.callback()
     def several() -> None: ...

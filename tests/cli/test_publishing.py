@@ -65,7 +65,7 @@ def test_what_a_release_cannot_do_is_refused_in_a_sentence(desk, tmp_path: Path)
     assert desk.run("publish", str(file)).exit_code == 0
     for command in (
         ("ask", "count(age=1)", "--within", "0.0001"),
-        ("ask", "count(age=1)", "--who", "ana"),
+        ("ask", "count(age=1)", "--analyst", "ana"),
         ("synth", "--out", str(file)),
     ):
         ran = run(*command, "--file", str(file))

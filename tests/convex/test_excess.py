@@ -16,8 +16,8 @@ from hedgerow.convex.solver import excess
 from hedgerow.convex.solver import public_minimum as solver
 from hedgerow.convex.solver.excess import excess_of, in_rows, per_row
 from hedgerow.convex.solver.gradient_sums import GradientSums
-from hedgerow.convex.solver.private_minimum import Surrogate, certain_place, located, minimiser
-from hedgerow.data import Histogram
+from hedgerow.convex.solver.private_minimum import Surrogate, certain_place, locate_minimum, private_minimizer
+from hedgerow.data import HistogramSource
 from hedgerow.losses import Custom
 from hedgerow.privacy.budget import Budget
 from hedgerow.textbook.sparse_vector import FINEST
@@ -128,7 +128,7 @@ def check_places(risk, over, budget, counts, near, ridge):
             surrogate = Surrogate(risk, over, 0.1, ridge / max(int(table.sum()), 1))
             if not certain_place(surrogate, distance):
                 return
-            places.append(located(surrogate, table, distance))
+            places.append(locate_minimum(surrogate, table, distance))
         assert np.linalg.norm(places[0] - places[1]) <= change + 2 * distance
 
 
@@ -162,11 +162,11 @@ def test_the_value_is_err_within_what_is_stated(kind, relation):
     theta = over.project(rng.normal(size=risk.dimension))
     error = 1e-3 * risk.scale(over)
     found = excess_of(risk, over, theta, Budget(1.0, 1e-6, relation), 10**5, error)
-    truth = risk.objective(counts).value(theta) - solver.minimised(risk, counts, over, 1e-9).value
+    truth = risk.objective(counts).value(theta) - solver.minimize_over(risk, counts, over, 1e-9).value
     value = found.units(counts) * found.unit
     assert truth - found.below <= value <= truth + 10**5 * (error + 0.01 * risk.scale(over) / 10**5)
     assert found.below <= 10**5 * error * 1.1 + 0.3 * risk.scale(over)
-    assert found.most * found.unit <= 1.06 * Budget(1.0, 1e-6, relation).bounded(risk.scale(over))
+    assert found.most * found.unit <= 1.06 * Budget(1.0, 1e-6, relation).bounded_sum(risk.scale(over))
 
 
 @pytest.mark.parametrize("kind", sorted(KINDS))
@@ -177,7 +177,7 @@ def test_no_record_loses_or_gains_more_than_is_said_of_one_theta(kind):
     rng = np.random.default_rng(6)
     theta = over.project(rng.normal(size=risk.dimension))
     found = excess_of(risk, over, theta, Budget(1.0, 1e-6), 1000, 1e-3 * risk.scale(over), only_here=True)
-    ends = [over.minimise(rng.normal(size=risk.dimension)) for _ in range(300)]
+    ends = [over.minimize(rng.normal(size=risk.dimension)) for _ in range(300)]
     gains = np.array([risk.losses(theta) - risk.losses(end) for end in ends]) / found.unit
     assert -found.bound <= gains.min() and gains.max() <= found.gain <= found.bound
     wide = excess_of(risk, over, theta, Budget(1.0, 1e-6), 1000, 1e-3 * risk.scale(over))
@@ -201,11 +201,11 @@ def test_a_solver_as_bad_as_it_may_be_moves_the_value_by_no_more_than_is_billed(
     found = excess_of(risk, over, np.array([1.0]), budget, 1000, 0.01, shares=(0.2,))
     before, near = np.array([1000, 0]), np.array([999, 1])
     f = found.surrogate.function(near)
-    best, away = minimiser(found.surrogate, near, 1e-9), 1.0
+    best, away = private_minimizer(found.surrogate, near, 1e-9), 1.0
     while 1000 * (f.value(best + away) - f.value(best)) > 0.99 * found.gap:
         away *= 0.99
     V = found.units(before)
-    monkeypatch.setattr(excess, "minimiser", lambda *_: best + away)
+    monkeypatch.setattr(excess, "private_minimizer", lambda *_: best + away)
     moved = V - found.units(near)
     assert 2 * found.bound + 0.5 * found.gap / found.unit < moved <= found.most
 
@@ -265,7 +265,7 @@ def one_replaced(counts: np.ndarray, away: int, to: int) -> np.ndarray:
 def test_sets_so_small_that_sums_only_round_differently_are_never_compared():
     """Where S is below a rounding step of the sum, the guard's value would be nothing but the table's rounding errors."""
     counts = million()
-    session = hr.open(Histogram(TABLE, counts), universe=TABLE, budget=hr.Budget(1.0, 1e-6), guard=0.1)
+    session = hr.open(HistogramSource(TABLE, counts), universe=TABLE, budget=hr.Budget(1.0, 1e-6), guard=0.1)
     assert session._engine.guard is not None
     before = len(session.log)
     for size in 10.0 ** np.linspace(-16, -14.5, 20):
@@ -336,7 +336,7 @@ class Watched:
 
 def opened(counts, **options):
     given = {"universe": SMALL, "budget": hr.Budget(1.0, 1e-6), "reserve": 0.3, "guard": 0.1, **options}
-    return hr.open(Histogram(SMALL, counts), **given)
+    return hr.open(HistogramSource(SMALL, counts), **given)
 
 
 def test_a_users_functions_never_see_what_was_found_on_the_data():
@@ -423,7 +423,7 @@ def test_the_minimum_is_looked_for_as_near_as_is_billed_and_a_row_of_the_guard_i
     risk, over, budget = losses.Absolute(target="y").on(universe), Box(-1.0, 1.0), Budget(1.0, 1e-6)
     found = excess_of(risk, over, np.array([1.0]), budget, 1000, 0.01)
     asked = []
-    monkeypatch.setattr(excess, "minimiser", lambda surrogate, counts, near: asked.append(near) or np.zeros(1))
+    monkeypatch.setattr(excess, "private_minimizer", lambda surrogate, counts, near: asked.append(near) or np.zeros(1))
     found.units(np.array([400, 600]))
     assert asked[0] * 1000 <= found.gap * (1 + 1e-12)
     assert per_row(found, 2.0**-20) >= found.most

@@ -11,7 +11,7 @@ from scipy.stats import qmc
 
 import hedgerow as hr
 from hedgerow import losses
-from hedgerow.convex.features import Features, standardisation
+from hedgerow.convex.features import Features, standardization
 from hedgerow.convex.losses import custom
 from hedgerow.convex.minimize import LOSSES
 from hedgerow.convex.sets import Box, L1Ball, L2Ball, Unconstrained
@@ -239,7 +239,7 @@ def test_columns_are_numbers_by_public_bounds_flags_and_one_column_per_category(
         [0.75, 1, 0, 0, 0, 1, 1],
         [0.0, 1, 0, 1, 0, 0, 1],  # the extra cell of a number stands in the middle
     ]
-    assert standardisation(UNIVERSE["age"]) == (50.0, 30.0)
+    assert standardization(UNIVERSE["age"]) == (50.0, 30.0)
 
 
 # Losses bound to a universe
@@ -281,7 +281,7 @@ def test_records_outside_where_cost_nothing(rng):
 def test_the_constants_hold_at_every_record_and_every_pair_of_parameters(loss, over, rng):
     risk = risk_of(loss)
     p, h = risk.dimension, 1e-6
-    thetas = [over.minimise(rng.normal(size=p)) for _ in range(15)] + [
+    thetas = [over.minimize(rng.normal(size=p)) for _ in range(15)] + [
         over.project(rng.normal(size=p)) for _ in range(5)
     ]
     for theta in thetas:
@@ -298,7 +298,7 @@ def test_the_lipschitz_constant_of_logistic_regression_is_nearly_reached(rng):
     over = L2Ball(5.0)
     risk = losses.Logistic(target="smoker", features=["age", "region"]).on(UNIVERSE)
     row = np.array([0.75, 1.0, 0.0, 0.0, 0.0, 1.0])
-    gradient = np.abs(risk.loss.derivative(np.array(row @ over.minimise(-row)), np.array(0.0))) * np.linalg.norm(row)
+    gradient = np.abs(risk.loss.derivative(np.array(row @ over.minimize(-row)), np.array(0.0))) * np.linalg.norm(row)
     assert gradient == pytest.approx(risk.lipschitz(over), rel=1e-9)
 
 

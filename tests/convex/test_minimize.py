@@ -15,8 +15,8 @@ from people import SMALL, frame, opened
 
 import hedgerow as hr
 from hedgerow import demo
-from hedgerow.convex.solver.public_minimum import Minimum, minimised
-from hedgerow.data import Histogram, Table
+from hedgerow.convex.solver.public_minimum import Minimum, minimize_over
+from hedgerow.data import HistogramSource, Table
 from hedgerow.engine.practical.bars.error_bars import Measurement
 from hedgerow.engine.practical.convex import convex_answers as practical_convex
 from hedgerow.engine.practical.convex.excess_bounds import excess_bound
@@ -53,10 +53,10 @@ QUESTIONS = [
 ]
 
 
-def large(scale: int = 1000) -> Histogram:
+def large(scale: int = 1000) -> HistogramSource:
     """The small table with every row many times over: n is only a scale."""
     table = Table(frame(), SMALL)
-    return Histogram(SMALL, table.marginal(SMALL.names) * scale)
+    return HistogramSource(SMALL, table.marginal(SMALL.names) * scale)
 
 
 def ignorant(data, **options) -> hr.Session:
@@ -149,14 +149,14 @@ def test_no_table_within_the_distance_has_more_excess_risk_than_the_bound(questi
     rng = np.random.default_rng(3)
     bound = question.on(SMALL)
     believed = rng.dirichlet(np.full(math.prod(bound.shape), 0.7)).reshape(bound.shape)
-    found = minimised(bound.risk, believed, bound.over, 1e-7)
+    found = minimize_over(bound.risk, believed, bound.over, 1e-7)
     stated = excess_bound(bound, believed, found, distance)
     for _ in range(10):
         corner = np.zeros(believed.size)
         corner[rng.integers(believed.size)] = 1
         direction = corner.reshape(bound.shape) - believed
         true = believed + direction * min(1.0, distance / np.linalg.norm(direction))
-        least = minimised(bound.risk, true, bound.over, 1e-7)
+        least = minimize_over(bound.risk, true, bound.over, 1e-7)
         excess = bound.risk.objective(true).value(found.theta) - least.value
         assert excess <= stated + 1e-9
 
@@ -210,7 +210,7 @@ def test_one_row_moves_the_excess_risk_by_no_more_than_is_billed(question, neigh
     counts = rng.integers(0, 4, SMALL.shape)
     single = [hr.marginal(name) for name in SMALL.names]
     budget = hr.Budget(1.0, 1e-6, neighbours)
-    session = opened(Histogram(SMALL, counts), budget=budget, reserve=0.5, workload=single)
+    session = opened(HistogramSource(SMALL, counts), budget=budget, reserve=0.5, workload=single)
     engine, bound = session._engine._convex, question.on(SMALL)
     _, event = engine._check(bound, question.over.project(np.zeros(bound.risk.dimension)), 1.0)
     for _ in range(8):
@@ -222,12 +222,12 @@ def test_one_row_moves_the_excess_risk_by_no_more_than_is_billed(question, neigh
         theta = question.over.project(rng.normal(size=bound.risk.dimension))
         values = []
         for table in (counts, near):
-            tables = Histogram(SMALL, table)
+            tables = HistogramSource(SMALL, table)
             excess = engine._excess(bound, theta, practical_convex.SURROGATE)
             values.append(excess.value(tables.marginal(bound.attributes), event.grid))
         assert abs(values[0] - values[1]) <= event.sensitivity
     S = bound.scale
-    assert (2 * S if neighbours == "replace" else S) <= event.sensitivity <= 1.1 * session.budget.bounded(S)
+    assert (2 * S if neighbours == "replace" else S) <= event.sensitivity <= 1.1 * session.budget.bounded_sum(S)
 
 
 # Buying
@@ -317,7 +317,7 @@ def test_below_the_guard_the_bar_is_what_it_promises(neighbours) -> None:
     question = hr.minimize(Squared(target="sex", features=["region"]), hr.L2Ball(1.0))
     answer = session.ask(question)
     assert answer.source == "hypothesis"
-    assert answer.error <= 1.1 * session._engine.guard.promise * budget.bounded(question.on(SMALL).scale)
+    assert answer.error <= 1.1 * session._engine.guard.promise * budget.bounded_sum(question.on(SMALL).scale)
     assert unsafe_excess_risk(session._data, question, answer.value) <= answer.error
 
 
@@ -335,7 +335,7 @@ def test_an_unconstrained_logistic_regression_is_answered_without_a_bar(session)
 
 def test_the_theory_profile_shares_one_hypothesis_and_one_budget_with_counts() -> None:
     universe = hr.Universe.from_sizes({"a": 4, "b": 2})
-    data = Histogram(universe, np.array([[1, 49]] * 4) * 10**5)
+    data = HistogramSource(universe, np.array([[1, 49]] * 4) * 10**5)
     question = hr.minimize(Squared(target="b"), hr.Box(-1.0, 1.0))  # a mean, in [−1, 1]
     options = {"universe": universe, "budget": hr.Budget(1.0, 1e-6), "profile": "theory", "queries": 50, "seed": 0}
     session = hr.open(data, workload=[question], **options)
@@ -406,7 +406,9 @@ def test_an_analyst_selects_features_by_what_she_is_told_and_pays_nothing() -> N
     made = demo_convex.fits(session, data, 20)
     assert len({fit.query for fit in made}) == 20 and session.spent == before
     assert [len(fit.query.loss.features) for fit in made] == [1] * 7 + [2] * 6 + [3] * 5 + [1] * 2
-    believed = {fit.query.loss.features[0]: demo_convex._believed(session, fit.query, fit.answer) for fit in made[:7]}
+    believed = {
+        fit.query.loss.features[0]: demo_convex._hypothesis_risk(session, fit.query, fit.answer) for fit in made[:7]
+    }
     assert made[7].query.loss.features[0] == min(believed, key=believed.get)
     assert np.mean([fit.excess for fit in made]) < 0.01
     alone = [demo_convex.alone(session, data, fit.query, 1e-4, np.random.default_rng(0)) for fit in made[:5]]
@@ -486,7 +488,7 @@ def test_a_set_of_one_point_and_a_table_of_one_row_are_answered_like_any_other(n
     counts = np.zeros(SMALL.shape, int)
     counts[0, 0, 0, 0] = 1
     budget = hr.Budget(1.0, 1e-6, neighbours)
-    session = opened(Histogram(SMALL, counts), budget=budget, reserve=0.4, guard=guard)
+    session = opened(HistogramSource(SMALL, counts), budget=budget, reserve=0.4, guard=guard)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         for over in (hr.Box(0.0, 0.0), hr.Box(0.5, 0.5)):
@@ -497,11 +499,11 @@ def test_a_set_of_one_point_and_a_table_of_one_row_are_answered_like_any_other(n
 
 def test_a_constant_target_is_refused_from_the_universe_alone() -> None:
     universe = hr.Universe(a=hr.Integers(0, 3), only=hr.Categories(["x"]), flag=hr.Flag())
-    data = Histogram(universe, np.ones(universe.size, dtype=int))
+    data = HistogramSource(universe, np.ones(universe.size, dtype=int))
     session = hr.open(data, universe=universe, budget=hr.Budget(1.0, 1e-6), seed=0)
     with pytest.raises(InvalidInput, match=r"The target must have at least two values. Found 'only' with 1"):
         session.ask(hr.minimize(Squared(target="only", features=["a"]), BALL))
-    constant = Histogram(universe, np.array([[[10, 0]]] * 4))  # a flag that is never set is a fact about the data
+    constant = HistogramSource(universe, np.array([[[10, 0]]] * 4))  # a flag that is never set is a fact about the data
     quiet = hr.open(constant, universe=universe, budget=hr.Budget(1.0, 1e-6), seed=0)
     assert np.isfinite(quiet.ask(hr.minimize(Logistic(target="flag", features=["a"]), BALL)).value).all()
 

@@ -37,10 +37,10 @@ def test_no_method_finds_a_lower_value_than_was_promised(loss, over):
     assert minimiser.certain_value(surrogate, tolerance)
     for counts in tables(risk)[1:3]:
         f = surrogate.function(counts)
-        best = f.value(minimiser.minimiser(surrogate, counts, 1e-7))
+        best = f.value(minimiser.private_minimizer(surrogate, counts, 1e-7))
         for found in (
-            minimiser.minimiser(surrogate, counts, tolerance),
-            minimiser._accelerated(surrogate, f, tolerance)[0],
+            minimiser.private_minimizer(surrogate, counts, tolerance),
+            minimiser._run_accelerated(surrogate, f, tolerance)[0],
         ):
             assert over.contains(found, 1e-12)
             assert f.value(found) - best <= tolerance
@@ -53,10 +53,10 @@ def test_the_place_of_a_minimum_is_found_by_newton_and_by_accelerated_steps_alon
     surrogate = Surrogate(risk, over, 0.1, 0.2)
     assert minimiser.certain_place(surrogate, 1e-7)
     for counts in tables(risk, 1):
-        closest = minimiser.located(surrogate, counts, 1e-11)
+        closest = minimiser.locate_minimum(surrogate, counts, 1e-11)
         tolerance = surrogate.strong * 1e-14 / 4
-        _, v = minimiser._accelerated(surrogate, surrogate.function(counts), tolerance)
-        for found in (minimiser.located(surrogate, counts, 1e-7), v):
+        _, v = minimiser._run_accelerated(surrogate, surrogate.function(counts), tolerance)
+        for found in (minimiser.locate_minimum(surrogate, counts, 1e-7), v):
             assert np.linalg.norm(found - closest) <= 1e-7 + 1e-11
 
 
@@ -105,21 +105,21 @@ def test_no_count_makes_a_minimum_warn_or_raise(ridge, monkeypatch):
             for width in (0.1, 1e-6):
                 surrogate = Surrogate.of(risk, L2Ball(1.0), width)
                 for counts in tables(risk):
-                    assert L2Ball(1.0).contains(minimiser.minimiser(surrogate, counts, 1e-4), 1e-12)
-                    assert L2Ball(1.0).contains(minimiser.located(surrogate, counts, 1e-2), 1e-12)
+                    assert L2Ball(1.0).contains(minimiser.private_minimizer(surrogate, counts, 1e-4), 1e-12)
+                    assert L2Ball(1.0).contains(minimiser.locate_minimum(surrogate, counts, 1e-2), 1e-12)
 
 
 def test_a_method_that_fails_is_followed_by_the_proven_one(monkeypatch):
     risk = bound(SMOOTH[1])
     surrogate, counts = Surrogate.of(risk, L2Ball(1.0), 0.05), tables(bound(SMOOTH[1]))[2]
-    wanted = minimiser.minimiser(surrogate, counts, 1e-10)
+    wanted = minimiser.private_minimizer(surrogate, counts, 1e-10)
 
     def broken(*_):
         raise RuntimeError("4711 rows")
 
     monkeypatch.setattr(minimiser, "newton", broken)
     f = surrogate.function(counts)
-    assert f.value(minimiser.minimiser(surrogate, counts, 1e-7)) - f.value(wanted) <= 1e-7
+    assert f.value(minimiser.private_minimizer(surrogate, counts, 1e-7)) - f.value(wanted) <= 1e-7
 
 
 @pytest.mark.parametrize("over", SETS, ids=repr)
@@ -141,11 +141,11 @@ def test_projections_are_as_exact_as_the_proofs_take_them_to_be(over):
 def test_a_method_that_stops_early_is_followed_by_the_proven_one(monkeypatch):
     """It is believed only with a proof, and where it stands at its start there is none."""
     surrogate, counts = Surrogate.of(bound(SMOOTH[1]), L2Ball(1.0), 0.05), tables(bound(SMOOTH[1]))[2]
-    f, wanted = surrogate.function(counts), minimiser.minimiser(surrogate, counts, 1e-10)
+    f, wanted = surrogate.function(counts), minimiser.private_minimizer(surrogate, counts, 1e-10)
 
     def idle(f, over, judge, theta, tolerance):
         judge.offer(f, theta, f.gradient(theta))
         return theta
 
     monkeypatch.setattr(minimiser, "newton", idle)
-    assert f.value(minimiser.minimiser(surrogate, counts, 1e-9)) - f.value(wanted) <= 1e-9
+    assert f.value(minimiser.private_minimizer(surrogate, counts, 1e-9)) - f.value(wanted) <= 1e-9

@@ -50,7 +50,7 @@ def random_marginal(risk, seed: int, zeros: float = 0.0) -> np.ndarray:
 def test_a_smooth_loss_is_solved_to_1e_8_and_no_point_of_the_set_is_lower(loss, over):
     risk = bound(loss)
     marginal = random_marginal(risk, 0)
-    found = solver.minimised(risk, marginal, over)
+    found = solver.minimize_over(risk, marginal, over)
     assert over.contains(found.theta)
     assert found.gap <= 1e-8
     objective = risk.objective(marginal)
@@ -67,7 +67,7 @@ def test_a_smooth_loss_is_solved_to_1e_8_and_no_point_of_the_set_is_lower(loss, 
 def test_a_loss_with_kinks_is_solved_and_no_point_of_the_set_is_lower(loss, over):
     risk = bound(loss)
     marginal = random_marginal(risk, 2)
-    found = solver.minimised(risk, marginal, over, 1e-7)
+    found = solver.minimize_over(risk, marginal, over, 1e-7)
     assert found.gap <= 1e-7
     objective = risk.objective(marginal)
     rng = np.random.default_rng(3)
@@ -81,7 +81,7 @@ def test_a_loss_with_kinks_is_solved_and_no_point_of_the_set_is_lower(loss, over
 def test_the_median_of_a_box_agrees_with_a_linear_programme(loss):
     risk = loss(target="y", features=["a", "b", "c"]).on(REAL)
     marginal = random_marginal(risk, 4)
-    found = solver.minimised(risk, marginal, Box(-0.7, 0.7), 1e-8)
+    found = solver.minimize_over(risk, marginal, Box(-0.7, 0.7), 1e-8)
     axis = risk.attributes.index("y")
     weights = np.moveaxis(marginal, axis, -1).reshape(-1, 5)
     X, y = risk.features.design(), risk.labels
@@ -103,22 +103,22 @@ def test_the_minimum_over_everything_agrees_with_a_general_optimiser():
         risk = loss(target="y", features=["a", "b"]).on(UNIVERSE)
         marginal = random_marginal(risk, 5)
         objective = risk.objective(marginal)
-        found = solver.minimised(risk, marginal, Unconstrained())
+        found = solver.minimize_over(risk, marginal, Unconstrained())
         peer = minimize(objective.value, np.zeros(3), jac=objective.gradient, tol=1e-12)
         assert found.gap <= 1e-8
         assert found.value == pytest.approx(peer.fun, abs=1e-9)
     ridge = losses.Hinge(target="y", features=["a"], ridge=0.1).on(UNIVERSE)
-    assert solver.minimised(ridge, random_marginal(ridge, 6), Unconstrained(), 1e-6).gap <= 1e-6
+    assert solver.minimize_over(ridge, random_marginal(ridge, 6), Unconstrained(), 1e-6).gap <= 1e-6
 
 
 def test_a_gap_that_cannot_be_proven_is_not_claimed():
     risk = losses.Absolute(target="y", features=["a"]).on(REAL)
-    found = solver.minimised(risk, random_marginal(risk, 7), Unconstrained(), 1e-6)
+    found = solver.minimize_over(risk, random_marginal(risk, 7), Unconstrained(), 1e-6)
     assert found.gap == pytest.approx(found.value, abs=1e-10)  # the loss is never negative: all that is known
     separable = losses.Logistic(target="y", features=["a"]).on(UNIVERSE)
     marginal = np.zeros(separable.shape)
     marginal[1] = 1 / marginal[1].size  # all labels are 1: the infimum is not attained
-    loose = solver.minimised(separable, marginal, Unconstrained())
+    loose = solver.minimize_over(separable, marginal, Unconstrained())
     assert loose.value <= loose.gap + 1e-10
 
 
@@ -128,10 +128,10 @@ def test_an_early_stop_says_how_far_it_is(monkeypatch):
     monkeypatch.setattr(solver, "MOST_WORK", 1)
     risk = bound(SMOOTH[1])
     marginal = random_marginal(risk, 8)
-    hurried = solver.minimised(risk, marginal, L2Ball(20.0))
+    hurried = solver.minimize_over(risk, marginal, L2Ball(20.0))
     assert hurried.gap > 1e-8
     monkeypatch.undo()
-    assert hurried.value - solver.minimised(risk, marginal, L2Ball(20.0)).value <= hurried.gap
+    assert hurried.value - solver.minimize_over(risk, marginal, L2Ball(20.0)).value <= hurried.gap
 
 
 @pytest.mark.parametrize("loss", [SMOOTH[1], *KINKED[:2]], ids=lambda loss: type(loss).__name__)
@@ -144,7 +144,7 @@ def test_the_last_resort_alone_reaches_the_tolerance(loss, over):
         best = certificate.Best(risk.objective(marginal), over, 1e-12)
         solver._last_resort(risk, risk.objective(marginal), over, best, 1e-5)
         assert best.gap <= 1e-5
-        assert best.value - solver.minimised(risk, marginal, over, 1e-8).value <= best.gap
+        assert best.value - solver.minimize_over(risk, marginal, over, 1e-8).value <= best.gap
 
 
 def test_an_ellipsoid_too_flat_for_float64_proves_nothing():
@@ -155,17 +155,17 @@ def test_an_ellipsoid_too_flat_for_float64_proves_nothing():
         random_marginal(losses.SmoothedHinge(target="y", features=["a", "c"]).on(UNIVERSE), 3),
     )
     best = certificate.Best(risk.objective(marginal), over, 1e-12)
-    f = weighted.Smooth(risk, risk.objective(marginal), over)
+    f = weighted.SmoothObjective(risk, risk.objective(marginal), over)
     first_order.ellipsoid(f, over, best, np.zeros(risk.dimension), 1e-13, 10**5, risk.scale(over))
-    least = solver.minimised(risk, marginal, over, 1e-8).value
+    least = solver.minimize_over(risk, marginal, over, 1e-8).value
     assert best.theta is None or best.value - least <= best.gap + 1e-8
 
 
 def test_counts_give_the_same_point_and_values_in_rows():
     risk = bound(SMOOTH[1])
     counts = np.random.default_rng(10).integers(0, 1000, risk.shape)
-    rows = solver.minimised(risk, counts, L2Ball(1.0))
-    fractions = solver.minimised(risk, counts / counts.sum(), L2Ball(1.0))
+    rows = solver.minimize_over(risk, counts, L2Ball(1.0))
+    fractions = solver.minimize_over(risk, counts / counts.sum(), L2Ball(1.0))
     assert rows.theta == pytest.approx(fractions.theta, abs=1e-7)
     assert rows.value == pytest.approx(fractions.value * counts.sum())
     assert rows.gap <= 1e-8 * counts.sum()
@@ -174,18 +174,18 @@ def test_counts_give_the_same_point_and_values_in_rows():
 def test_an_empty_table_an_empty_slice_and_a_full_one_look_alike():
     from hedgerow.query.counts import count
 
-    empty = solver.minimised(bound(SMOOTH[1]), np.zeros(bound(SMOOTH[1]).shape), L2Ball(1.0))
+    empty = solver.minimize_over(bound(SMOOTH[1]), np.zeros(bound(SMOOTH[1]).shape), L2Ball(1.0))
     assert (empty.value, empty.gap) == (0.0, 0.0)
     risk = losses.Hinge(target="y", features=["a"], where=count(c=1)).on(UNIVERSE)
     marginal = random_marginal(risk, 11)
     marginal[..., 1] = 0.0
-    assert solver.minimised(risk, marginal, L2Ball(1.0)).value == 0.0
+    assert solver.minimize_over(risk, marginal, L2Ball(1.0)).value == 0.0
 
 
 def test_the_same_question_has_the_same_answer_to_the_last_bit():
     risk = bound(KINKED[1])
     marginal = random_marginal(risk, 12)
-    first, second = (solver.minimised(risk, marginal, L2Ball(1.0)) for _ in range(2))
+    first, second = (solver.minimize_over(risk, marginal, L2Ball(1.0)) for _ in range(2))
     assert (first.theta == second.theta).all()
     assert "0." not in repr(first)  # no data in a repr
 
@@ -194,9 +194,9 @@ def test_spelling_out_feature_vectors_changes_nothing(monkeypatch):
     for loss in (SMOOTH[1], KINKED[0]):
         risk = bound(loss)
         marginal = random_marginal(risk, 13, zeros=0.4)
-        listed = solver.minimised(risk, marginal, L2Ball(1.0))
+        listed = solver.minimize_over(risk, marginal, L2Ball(1.0))
         monkeypatch.setattr(weighted, "LARGEST_LIST", 0)
-        assert solver.minimised(risk, marginal, L2Ball(1.0)).value == pytest.approx(listed.value, abs=2e-8)
+        assert solver.minimize_over(risk, marginal, L2Ball(1.0)).value == pytest.approx(listed.value, abs=2e-8)
         monkeypatch.undo()
 
 
@@ -210,7 +210,7 @@ def test_a_users_loss_with_kinks_is_solved_by_its_subgradients():
 
     risk = losses.Custom(value, gradient, ("a", "b"), 2, lipschitz=1.0).on(REAL)
     marginal = random_marginal(risk, 14)
-    found = solver.minimised(risk, marginal, L2Ball(2.0), 1e-5)
+    found = solver.minimize_over(risk, marginal, L2Ball(2.0), 1e-5)
     assert found.gap <= 1e-5
     objective = risk.objective(marginal)
     grid = [
@@ -228,7 +228,7 @@ def test_a_logistic_regression_of_seven_features_on_half_a_million_cells_is_cert
     marginal = rng.random(risk.shape) * np.concatenate([1 - p, p])
     marginal /= marginal.sum()
     assert marginal.size == 524_288
-    assert solver.minimised(risk, marginal, L2Ball(10.0), 1e-8).gap <= 1e-8
+    assert solver.minimize_over(risk, marginal, L2Ball(10.0), 1e-8).gap <= 1e-8
 
 
 def test_ten_attributes_past_memory_are_refused_with_the_way_out():
@@ -241,18 +241,18 @@ def test_a_set_of_another_dimension_or_a_tolerance_of_zero_is_refused():
     risk = bound(SMOOTH[0])
     marginal = random_marginal(risk, 17)
     with pytest.raises(InvalidInput, match="dimension must be 2"):
-        solver.minimised(risk, marginal, Box([0, 0], [1, 1]))
+        solver.minimize_over(risk, marginal, Box([0, 0], [1, 1]))
     with pytest.raises(InvalidInput, match="tolerance must be a finite number above 0"):
-        solver.minimised(risk, marginal, L2Ball(1.0), 0.0)
+        solver.minimize_over(risk, marginal, L2Ball(1.0), 0.0)
 
 
 @pytest.mark.parametrize("length", [1.0, 1 + 2**-52, 1 - 2**-53, 1 + 1e-12])
 def test_a_newton_step_to_the_very_edge_of_a_ball_is_no_error(length) -> None:
     """The quadratic model's minimiser at the radius up to rounding, on either side."""
-    from hedgerow.convex.solver.public_minimum import _model_minimiser
+    from hedgerow.convex.solver.public_minimum import _model_minimizer
 
     target = length * np.array([0.6, 0.8])
     H = np.array([[2.0, 0.5], [0.5, 1.0]])
-    found = _model_minimiser(L2Ball(1.0), np.zeros(2), -H @ target, H, 1.0, 1e-9)
+    found = _model_minimizer(L2Ball(1.0), np.zeros(2), -H @ target, H, 1.0, 1e-9)
     assert np.linalg.norm(found) <= 1 + 1e-12
     assert np.allclose(found, target, atol=1e-9)

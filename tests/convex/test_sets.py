@@ -64,8 +64,8 @@ on_potentials = pytest.mark.parametrize(
 
 def points_in(C, rng, count=60, p=P):
     """Points of the set: vertices and faces (linear minimisers), mixtures of them, and projections."""
-    corners = [C.minimise(rng.normal(size=p)) for _ in range(count)]
-    sparse = [C.minimise(rng.normal(size=p) ** 5) for _ in range(count // 2)]
+    corners = [C.minimize(rng.normal(size=p)) for _ in range(count)]
+    sparse = [C.minimize(rng.normal(size=p) ** 5) for _ in range(count // 2)]
     mixed = [rng.dirichlet(np.full(len(corners), 0.1)) @ corners for _ in range(count)]
     near = [C.project(rng.normal(size=p) * 0.3) for _ in range(count)]
     return corners + sparse + mixed + near
@@ -140,7 +140,7 @@ def test_a_point_of_the_set_is_its_own_projection(C, rng):
 
 @on_bounded
 def test_a_point_outside_is_not_contained(C, rng):
-    far = C.minimise(rng.normal(size=P)) + 10 * rng.normal(size=P)
+    far = C.minimize(rng.normal(size=P)) + 10 * rng.normal(size=P)
     assert not C.contains(far)
     assert not C.contains(np.full(P, np.nan))
 
@@ -149,7 +149,7 @@ def test_a_point_outside_is_not_contained(C, rng):
 def test_the_linear_minimiser_is_in_the_set_and_no_random_point_beats_it(C, rng):
     inside = np.array(points_in(C, rng))
     for g in [*rng.normal(size=(30, P)), np.eye(P)[0], -np.eye(P)[3], np.ones(P), np.zeros(P)]:
-        x = C.minimise(g)
+        x = C.minimize(g)
         assert C.contains(x)
         assert (inside @ g).min() >= x @ g - 1e-9
 
@@ -165,7 +165,7 @@ def test_radii_and_diameter_bound_every_point_and_are_reached(C, rng):
     signs = np.array(
         list(itertools.product([-1.0, 1.0], repeat=P))
     )  # ‖θ‖₁ = max over signs, so one of these reaches it
-    reached = max(abs(C.minimise(s) @ s) for s in signs[:: 1 if not isinstance(C, Polytope) else 7])
+    reached = max(abs(C.minimize(s) @ s) for s in signs[:: 1 if not isinstance(C, Polytope) else 7])
     assert reached >= C.radius_l1(P) * (1 - 1e-9) or isinstance(C, Polytope)
     assert norms2.max() >= 0.7 * C.radius_l2(P)
     assert apart.max() >= 0.7 * C.diameter_l2(P)
@@ -175,7 +175,7 @@ def test_radii_and_diameter_bound_every_point_and_are_reached(C, rng):
 def test_the_gaussian_width_is_at_most_its_bound_and_the_bound_is_not_loose(C, rng):
     draws, false_fail = 4000, 1e-6
     b = rng.normal(size=(draws, P))
-    sup = np.array([-(C.minimise(-g) @ -g) for g in b])
+    sup = np.array([-(C.minimize(-g) @ -g) for g in b])
     margin = NormalDist().inv_cdf(1 - false_fail) * sup.std() / math.sqrt(draws)
     assert sup.mean() - margin <= C.gaussian_width(P)
     assert sup.mean() + margin >= 0.45 * C.gaussian_width(P)
@@ -184,7 +184,7 @@ def test_the_gaussian_width_is_at_most_its_bound_and_the_bound_is_not_loose(C, r
 @pytest.mark.parametrize("C", [L2Ball(1.7), Box(-1.0, 2.0)], ids=repr)
 def test_the_exact_widths_are_exact(C, rng):
     draws, false_fail = 20_000, 1e-6
-    sup = np.array([-(C.minimise(-g) @ -g) for g in rng.normal(size=(draws, P))])
+    sup = np.array([-(C.minimize(-g) @ -g) for g in rng.normal(size=(draws, P))])
     margin = NormalDist().inv_cdf(1 - false_fail / 2) * sup.std() / math.sqrt(draws)
     assert abs(sup.mean() - C.gaussian_width(P)) <= margin
 
@@ -194,7 +194,7 @@ def test_scores_are_those_of_the_vertices_and_the_best_vertex_is_the_linear_mini
     g = rng.normal(size=P)
     vertices = np.array([C.vertex(i, P).dense(P) for i in range(C.vertex_count(P))])
     assert np.allclose(C.vertex_scores(g), vertices @ g)
-    assert np.allclose(vertices[np.argmin(C.vertex_scores(g))], C.minimise(g))
+    assert np.allclose(vertices[np.argmin(C.vertex_scores(g))], C.minimize(g))
     assert all(C.contains(v) for v in vertices)
     with pytest.raises(InvalidInput, match="numbered"):
         C.vertex(C.vertex_count(P), P)
@@ -204,7 +204,7 @@ def test_the_l1_ball_handles_a_million_coordinates_without_a_vertex_list(rng):
     p = 1_000_000
     C, g = L1Ball(1.0), rng.normal(size=p)
     assert C.vertex(p + 7, p).indices.tolist() == [7]
-    assert C.minimise(g) @ g == -np.abs(g).max()
+    assert C.minimize(g) @ g == -np.abs(g).max()
     assert abs(np.abs(C.project(g)).sum() - 1.0) < 1e-9
     assert C.vertex_scores(g).shape == (2 * p,)
 
@@ -261,7 +261,7 @@ def test_a_mirror_step_minimises_what_it_should(C, psi, rng):
             assert ((inside - after) @ (slope + psi.gradient(interior))).min() >= -2e-5 * size
         best = slope @ after + psi.value(interior)
         assert all(slope @ x + psi.value(0.999999 * x + 0.000001 * psi.start) >= best - 2e-5 * size for x in inside)
-        theta = psi.minimiser(0.5 * (psi.gradient(psi.start) + rng.normal(size=P)))
+        theta = psi.minimizer(0.5 * (psi.gradient(psi.start) + rng.normal(size=P)))
 
 
 @on_potentials
@@ -304,7 +304,7 @@ def test_a_hyperbolic_step_on_a_large_ball_survives_duals_far_beyond_exp(size):
     """Also those whose last digit is worth more than the step that brings them back to the ball."""
     C = L1Ball(1.0)
     psi = C.potential(1000)
-    after = psi.minimiser(np.linspace(-size / 2, size, 1000))
+    after = psi.minimizer(np.linspace(-size / 2, size, 1000))
     assert C.contains(after)
     assert after[-1] == pytest.approx(1.0)
 
@@ -314,7 +314,7 @@ def test_a_hyperbolic_step_on_a_large_ball_survives_duals_far_beyond_exp(size):
 def test_so_does_one_on_an_interpolation_ball_which_ends_where_the_dual_is_largest(alpha, size):
     C = InterpolationBall(2.0, alpha)
     dual = np.linspace(-0.5, 1.0, 1000)
-    after = HyperbolicEntropy(1000, C.radius_l1(1000), C._hyperbolic).minimiser(size * dual)
+    after = HyperbolicEntropy(1000, C.radius_l1(1000), C._hyperbolic).minimizer(size * dual)
     assert C.contains(after)
     assert dual @ after == pytest.approx(C.radius * C.dual_norm(dual), rel=1e-5)
 
@@ -331,7 +331,7 @@ def test_no_constraint_leaves_every_vector_where_it_is():
     assert not Unconstrained().is_bounded
     assert np.array_equal(Unconstrained().potential(2).mirror_step(v, np.ones(2), 2.0), v - 2)
     with pytest.raises(InvalidInput, match="bounded"):
-        Unconstrained().minimise(v)
+        Unconstrained().minimize(v)
 
 
 def test_sets_are_values():
@@ -375,7 +375,7 @@ def test_a_radius_that_is_not_positive_is_refused(make, radius):
         (lambda: NuclearBall(1.0, (3,)), "two whole numbers"),
         (lambda: NuclearBall(1.0, (3, 0)), "two whole numbers"),
         (lambda: Polytope(np.eye(3)).project(np.zeros(2)), "The dimension must be 3"),
-        (lambda: Box([0.0, 0.0], 1.0).minimise(np.zeros(5)), "The dimension must be 2"),
+        (lambda: Box([0.0, 0.0], 1.0).minimize(np.zeros(5)), "The dimension must be 2"),
         (lambda: NuclearBall(1.0, (2, 3)).potential(5), "The dimension must be 6"),
         (lambda: L2Ball(1.0).project(np.zeros((2, 2))), "must be a vector"),
         (lambda: L1Ball(1.0).project([0.0, math.nan]), "must be finite"),

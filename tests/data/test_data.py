@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import hedgerow as hr
-from hedgerow.data import Histogram, Table
+from hedgerow.data import HistogramSource, Table
 from hedgerow.errors import DataUnavailable, InvalidInput
 
 UNIVERSE = hr.Universe(
@@ -90,7 +90,7 @@ def test_a_histogram_counts_as_the_rows_it_stands_for() -> None:
     universe = hr.Universe.from_sizes({"a": 3, "b": 4})
     counts = np.zeros((3, 4), int)
     np.add.at(counts, tuple(codes.T), 1)
-    table, histogram = Table(pd.DataFrame(codes, columns=["a", "b"]), universe), Histogram(universe, counts)
+    table, histogram = Table(pd.DataFrame(codes, columns=["a", "b"]), universe), HistogramSource(universe, counts)
     for names in [(), ("a",), ("b",), ("a", "b")]:
         assert np.array_equal(table.marginal(names), histogram.marginal(names))
 
@@ -162,4 +162,4 @@ def test_a_bad_histogram_is_refused() -> None:
     universe = hr.Universe.from_sizes({"a": 3})
     for bad in ([1, 2], [1, 2, -1], [0.5, 0.5, 1]):
         with pytest.raises(InvalidInput, match="A histogram must hold 3 counts"):
-            Histogram(universe, bad)
+            HistogramSource(universe, bad)

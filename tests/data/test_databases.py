@@ -116,21 +116,21 @@ def test_the_catalogue_says_enumerations_and_checks() -> None:
     with psycopg.connect(url) as db:
         db.execute("CREATE TYPE sex AS ENUM ('F', 'M')")
     table_of("a sex, b int CHECK (b >= 0 AND b <= 120)", [("F", 3)], url=url)
-    a, b = readers.opened(url, "t", None).types
+    a, b = readers.open_batches(url, "t", None).types
     assert a.labels == ("F", "M") and (b.kind, b.low, b.high) == ("whole", 0, 120)
 
 
 def test_a_database_is_read_at_one_moment_by_a_connection_that_cannot_write(monkeypatch) -> None:
     url = table_of("a int", [(i % 2,) for i in range(100)])
     monkeypatch.setattr(postgres_table, "ROWS_OF_AN_ENGINE", 10)
-    batches = readers.opened(url, "t", None).batches([0])
+    batches = readers.open_batches(url, "t", None).batches([0])
     read = [next(batches)[0]]
     with psycopg.connect(url) as db:
         db.execute("DELETE FROM t")
     read += [column for (column,) in batches]
     assert sum(map(len, read)) == 100
     with (
-        contextlib.closing(postgres_table._connected(url)) as reading,
+        contextlib.closing(postgres_table._connect(url)) as reading,
         pytest.raises(psycopg.errors.ReadOnlySqlTransaction),
     ):
         reading.execute("CREATE TABLE u (a int)")
@@ -139,7 +139,7 @@ def test_a_database_is_read_at_one_moment_by_a_connection_that_cannot_write(monk
 def test_a_connection_that_drops_while_rows_are_read_is_told_without_them_and_costs_nothing(monkeypatch) -> None:
     url = table_of("a text", [("SECRET",)] * 100)
     monkeypatch.setattr(postgres_table, "ROWS_OF_AN_ENGINE", 10)
-    carried, left = postgres_table._carried, iter(range(3))
+    carried, left = postgres_table._as_arrow, iter(range(3))
 
     def dropping(*given):
         if next(left, None) is None:
@@ -147,12 +147,12 @@ def test_a_connection_that_drops_while_rows_are_read_is_told_without_them_and_co
                 db.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'hedgerow'")
         return carried(*given)
 
-    monkeypatch.setattr(postgres_table, "_carried", dropping)
+    monkeypatch.setattr(postgres_table, "_as_arrow", dropping)
     ledger = hr.Accountant(hr.Budget(1.0, 1e-6))
     with pytest.raises(DataUnavailable, match="Check the file's format, its types and the connection") as refused:
         hr.open(url, table="t", universe=FLAG, budget=ledger.budget, ledger=ledger)
     assert "SECRET" not in "".join(traceback.format_exception(refused.value)) and ledger.spent == 0
-    monkeypatch.setattr(postgres_table, "_carried", carried)
+    monkeypatch.setattr(postgres_table, "_as_arrow", carried)
     assert hr.open(url, table="t", universe=FLAG, budget=ledger.budget, ledger=ledger).rows == 100
 
 
@@ -203,7 +203,10 @@ def test_no_file_of_a_folder_changes_how_another_is_read(tmp_path) -> None:
     written(tmp_path / "t" / "3.parquet", a=[2.5])
     universe = hr.Universe(a=hr.Integers(0, 3, other=True), b=hr.Categories(["x", "y"], missing=True))
     assert coded_rows(tmp_path / "t", universe).tolist() == [[1, 0], [2, 1], [2, 1], [4, 2], [2, 2]]
-    assert [column.kind for column in readers.opened(readers.Typed(tmp_path / "t"), None, None).types] == [None, "text"]
+    assert [column.kind for column in readers.open_batches(readers.TrustSchema(tmp_path / "t"), None, None).types] == [
+        None,
+        "text",
+    ]
 
 
 def test_folders_called_by_a_key_are_a_column_and_what_is_hidden_is_no_data(tmp_path) -> None:
@@ -223,7 +226,7 @@ def test_folders_called_by_a_key_are_a_column_and_what_is_hidden_is_no_data(tmp_
         f"file://{base}/a=*/b=*/*.parquet",
     ):
         assert coded_rows(where, universe).tolist() == expected
-    assert readers.opened(base, None, None).types[1].kind is None  # a key is a text
+    assert readers.open_batches(base, None, None).types[1].kind is None  # a key is a text
 
 
 @pytest.mark.parametrize("where", ["none/*.parquet", "empty", "*.parquet"])
@@ -248,7 +251,7 @@ def test_a_folder_is_drafted_and_kept_as_rows_like_a_file(tmp_path) -> None:
     written(tmp_path / "t" / "x=1" / "1.parquet", a=[1, 2])
     written(tmp_path / "t" / "x=2" / "2.parquet", a=[2])
     universe = hr.Universe(a=hr.Integers(0, 3), x=hr.Integers(0, 3))
-    kept = hr.open(tmp_path / "t", universe=universe, budget=hr.Budget(1.0, 1e-6), rows=True)
+    kept = hr.open(tmp_path / "t", universe=universe, budget=hr.Budget(1.0, 1e-6), keep_rows=True)
     assert kept.rows == 3
     frame = pd.DataFrame({"a": [1, 2, 2], "x": [1, 1, 2]})
     assert Table(tmp_path / "t", universe).fingerprint() == Table(frame, universe).fingerprint()

@@ -19,10 +19,10 @@ from hypothesis import strategies as st
 from paying import paid
 
 import hedgerow as hr
-from hedgerow.data import Histogram
+from hedgerow.data import HistogramSource
 from hedgerow.data import exact_counts as rows
 from hedgerow.data.source import MOST_ROWS
-from hedgerow.engine.practical.engine import prefitted
+from hedgerow.engine.practical.engine import build_practical_engine
 from hedgerow.engine.practical.fit.residuals import coordinates
 from hedgerow.engine.practical.measure import prefit as selection
 from hedgerow.engine.practical.measure.candidates import distance as distance_of
@@ -122,8 +122,8 @@ def check_a_session(budget: Budget, data: Any) -> None:
     guard, seed = data.draw(st.sampled_from([None, 0.1])), data.draw(st.integers(0, 100))
 
     def run(counts: np.ndarray, accountant: Accountant, noise: Recorder) -> None:
-        held = Histogram(universe, counts)
-        engine = prefitted(
+        held = HistogramSource(universe, counts)
+        engine = build_practical_engine(
             held, accountant, noise, workload=None, queries=100, beta=0.1, guard=guard, reserve=0.4
         )  # fmt: skip
         session = Session(held, accountant, noise, engine)
@@ -138,8 +138,8 @@ def check_a_release(budget: Budget, data: Any) -> None:
     universe, table, other = data.draw(neighbours(budget))
 
     def run(counts: np.ndarray, accountant: Accountant, noise: Recorder) -> None:
-        prefitted(
-            Histogram(universe, counts), accountant, noise,
+        build_practical_engine(
+            HistogramSource(universe, counts), accountant, noise,
             workload=None, queries=1, beta=0.1, guard=0.0, reserve=0.0, everything=True,
         )  # fmt: skip
 
@@ -184,13 +184,13 @@ def test_no_row_moves_pmw_or_mwem_by_more_than_is_billed_however_wrong_the_guess
 
     def online(counts: np.ndarray, accountant: Accountant, noise: Recorder) -> None:
         config = pmw.configure(budget, queries=100, **public)
-        mechanism = pmw.OnlinePMW(config, Histogram(universe, counts), accountant, noise)
+        mechanism = pmw.OnlinePMW(config, HistogramSource(universe, counts), accountant, noise)
         for query in asked[: config.rounds]:
             mechanism.ask(query)
 
     def offline(counts: np.ndarray, accountant: Accountant, noise: Recorder) -> None:
         config = mwem.configure(budget, queries=len(asked), **public)
-        mwem.release(config, asked, Histogram(universe, counts), accountant, noise)
+        mwem.release(config, asked, HistogramSource(universe, counts), accountant, noise)
         chosen_by = [scores for scores, event in noise.calls if isinstance(event, Exponential)]
         assert all((scores % config.grid == 0).all() for scores in chosen_by)  # else subtracting would round
 
@@ -209,7 +209,7 @@ def test_no_row_moves_small_db_by_more_than_is_billed(data) -> None:
     some = data.draw(st.sampled_from([asked, [q for q in asked if q.is_count]]))
 
     def run(counts: np.ndarray, accountant: Accountant, noise: Recorder) -> None:
-        small_db.release(some, Histogram(universe, counts), accountant, noise, size=2)
+        small_db.release(some, HistogramSource(universe, counts), accountant, noise, size=2)
 
     assert compared(run, table, other, budget) == 1
 
@@ -225,7 +225,7 @@ def test_a_weighted_count_is_the_exact_one_to_the_nearest_step(seed, magnitude, 
     query, step = rows.on_grid(universe, Linear.from_table(universe, ("a", "b"), weights)), 2.0**-bits
     exact = sum(Fraction(w) * int(c) for w, c in zip(query.table.ravel(), counts.ravel(), strict=True))
     steps = min(2**53, math.floor(exact / Fraction(step) + Fraction(1, 2)))
-    assert Fraction(rows.counted(query, counts, step)) == steps * Fraction(step)
+    assert Fraction(rows.exact_count(query, counts, step)) == steps * Fraction(step)
     assert np.abs(query.table - weights).max() <= 2.0**-41
 
 
@@ -280,9 +280,9 @@ def test_scores_are_exact_whatever_n_was_guessed(seed, magnitude, wrong) -> None
 
 def test_a_histogram_of_more_rows_than_arithmetic_is_proved_for_is_refused() -> None:
     universe = hr.Universe.from_sizes({"a": 2})
-    assert Histogram(universe, np.array([MOST_ROWS - 1, 1])).rows == MOST_ROWS
+    assert HistogramSource(universe, np.array([MOST_ROWS - 1, 1])).rows == MOST_ROWS
     for counts in ([MOST_ROWS, 2], [2**62, 2**62]):
         with pytest.raises(hr.InvalidInput, match=r"A histogram must hold at most 2\^50 rows in all\. Found more\."):
-            Histogram(universe, np.array(counts))
+            HistogramSource(universe, np.array(counts))
     with pytest.raises(hr.InvalidInput, match="at most"):
-        Histogram(universe, np.array([2**63 + 5, 0], np.uint64))
+        HistogramSource(universe, np.array([2**63 + 5, 0], np.uint64))

@@ -28,7 +28,7 @@ import hedgerow as hr
 from hedgerow.data import coding, readers, schema
 from hedgerow.data.coding import Coder
 from hedgerow.data.csv_file import LONGEST_RECORD, Csv, CsvFile
-from hedgerow.data.table import Table, coded_batches
+from hedgerow.data.table import Table, code_batches
 from hedgerow.errors import DataUnavailable, InvalidInput
 
 UNIVERSE = hr.Universe(age=hr.Integers(0, 9), sex=hr.Categories(["F", "M"], other=True))
@@ -51,7 +51,7 @@ def cells(source, universe=UNIVERSE, **how) -> np.ndarray:
     """Every row's cells; anything raised or warned is a failure."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        batches = [np.column_stack(batch) for batch in coded_batches(source, universe, **how)]
+        batches = [np.column_stack(batch) for batch in code_batches(source, universe, **how)]
     return np.concatenate([np.zeros((0, len(universe.names)), int), *batches]).astype(int)
 
 
@@ -196,7 +196,7 @@ def test_no_row_of_a_duckdb_table_changes_another(tried) -> None:
         given_rows = pa.table({n: pa.array([r[i] for r in rows], pa.string()) for i, n in enumerate(NAMES)})
         engine.con.register("given_rows", given_rows)
         engine.con.execute("CREATE OR REPLACE TABLE t AS FROM given_rows")
-        found = np.concatenate([np.column_stack(batch) for batch in coded_batches(engine.table("t"), UNIVERSE)])
+        found = np.concatenate([np.column_stack(batch) for batch in code_batches(engine.table("t"), UNIVERSE)])
         assert_others_as_before(found, place, value)
 
 
@@ -212,7 +212,7 @@ def test_every_type_of_a_database_has_cells(tmp_path) -> None:
     ]  # fmt: skip
     with duckdb.connect(str(tmp_path / "t.duckdb")) as db:
         db.execute(f"CREATE TABLE t AS SELECT {', '.join(f'{c} AS c{i}' for i, c in enumerate(columns))}")
-    kinds = [column.kind for column in readers.opened(f"duckdb://{tmp_path}/t.duckdb", "t", None).types]
+    kinds = [column.kind for column in readers.open_batches(f"duckdb://{tmp_path}/t.duckdb", "t", None).types]
     for attribute in (
         hr.Integers(0, 3),
         hr.Range(0, 3, bins=2),

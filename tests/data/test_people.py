@@ -15,8 +15,8 @@ import pytest
 from awkward_values import AWKWARD
 
 import hedgerow as hr
-from hedgerow.data import Histogram, Table, table
-from hedgerow.data.contributions import Unit, persons
+from hedgerow.data import HistogramSource, Table, table
+from hedgerow.data.contributions import PersonColumn, persons
 from hedgerow.errors import InvalidInput
 from hedgerow.privacy.conversion import epsilon_of_rho
 
@@ -34,7 +34,7 @@ def visits(people: int, seed: int = 0) -> pd.DataFrame:
 
 
 def records(frame: pd.DataFrame, most: int) -> Counter[tuple[int, ...]]:
-    data = Table(frame, UNIVERSE, unit=Unit("who", most))
+    data = Table(frame, UNIVERSE, unit=PersonColumn("who", most))
     counts = data.marginal(UNIVERSE.names)
     return Counter({tuple(cell): int(counts[tuple(cell)]) for cell in np.argwhere(counts).tolist()})
 
@@ -62,8 +62,8 @@ def test_the_order_of_rows_decides_nothing() -> None:
     shuffled = frame.sample(frac=1.0, random_state=1)
     assert records(frame, 2) == records(shuffled, 2)
     assert (
-        Table(frame, UNIVERSE, unit=Unit("who", 2)).fingerprint()
-        == Table(shuffled, UNIVERSE, unit=Unit("who", 2)).fingerprint()
+        Table(frame, UNIVERSE, unit=PersonColumn("who", 2)).fingerprint()
+        == Table(shuffled, UNIVERSE, unit=PersonColumn("who", 2)).fingerprint()
     )
 
 
@@ -94,7 +94,7 @@ def test_each_row_of_a_person_is_as_likely_to_stay() -> None:
     distinct = pd.DataFrame({"who": np.repeat(np.arange(people), 4), "a": np.tile([0, 1, 2, 3], people), "b": False})
     twice = distinct.assign(a=np.tile([0, 0, 0, 1], people))
     for frame, shares in ((distinct, [0.25] * 4), (twice, [0.75, 0.25])):
-        counts = Table(frame, UNIVERSE, unit=Unit("who", 1)).marginal(["a"])
+        counts = Table(frame, UNIVERSE, unit=PersonColumn("who", 1)).marginal(["a"])
         assert counts.sum() == people
         for count, share in zip(counts, shares, strict=False):
             assert abs(count - people * share) <= tolerance * math.sqrt(people * share * (1 - share))
@@ -102,7 +102,7 @@ def test_each_row_of_a_person_is_as_likely_to_stay() -> None:
 
 def test_every_source_keeps_the_same_rows(tmp_path) -> None:
     frame = visits(40).assign(who=lambda f: f["who"].astype(str))
-    expected = Table(frame, UNIVERSE, unit=Unit("who", 2)).fingerprint()
+    expected = Table(frame, UNIVERSE, unit=PersonColumn("who", 2)).fingerprint()
     frame.to_csv(tmp_path / "t.csv", index=False)
     frame.to_parquet(tmp_path / "t.parquet")
     with sqlite3.connect(tmp_path / "t.db") as db:
@@ -118,12 +118,12 @@ def test_every_source_keeps_the_same_rows(tmp_path) -> None:
         (f"sqlite://{tmp_path}/t.db", {"table": "t"}),
         (url, {"table": "t"}),
     ):
-        assert Table(source, UNIVERSE, unit=Unit("who", 2), **how).fingerprint() == expected
+        assert Table(source, UNIVERSE, unit=PersonColumn("who", 2), **how).fingerprint() == expected
 
 
 def test_a_column_of_the_universe_may_tell_persons_apart() -> None:
     frame = visits(20).assign(who=lambda f: f["a"])
-    assert Table(frame, UNIVERSE, unit=Unit("a", 3)).marginal(["a"]).tolist() == [3] * 5
+    assert Table(frame, UNIVERSE, unit=PersonColumn("a", 3)).marginal(["a"]).tolist() == [3] * 5
 
 
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
@@ -177,7 +177,7 @@ def test_what_cannot_be_promised_to_a_person_is_refused() -> None:
     ):  # fmt: skip
         with pytest.raises(InvalidInput, match=words):
             hr.open(frame, **{**how, **bad})
-    counts = Histogram(UNIVERSE, np.ones(UNIVERSE.size, int))
+    counts = HistogramSource(UNIVERSE, np.ones(UNIVERSE.size, int))
     with pytest.raises(InvalidInput, match="a source of counts only"):
         hr.open(counts, unit="who", rows_per_unit=2, **how)
     with pytest.raises(InvalidInput, match="A draft's budget must be for single rows"):

@@ -11,7 +11,7 @@ import pytest
 from coded_rows import coded_rows
 
 import hedgerow as hr
-from hedgerow.data import Histogram, Table, exact_counts, readers
+from hedgerow.data import HistogramSource, Table, exact_counts, readers
 from hedgerow.data import table as table_module
 from hedgerow.data.coding import Coder
 from hedgerow.errors import DataUnavailable, InvalidInput
@@ -26,7 +26,7 @@ def test_what_an_engine_says_is_dropped_whole(failure) -> None:
         raise failure("row 17: SECRET")
 
     with pytest.raises(DataUnavailable) as refused:
-        table_module.without_messages(work)
+        table_module.hide_engine_errors(work)
     assert refused.value.__context__ is None and refused.value.__cause__ is None
     assert "SECRET" not in "".join(traceback.format_exception(refused.value))
 
@@ -39,7 +39,7 @@ def test_a_refusal_of_our_own_is_said_without_what_was_in_its_course() -> None:
             raise InvalidInput("A column must be declared. Found none. Declare it.")  # noqa: B904
 
     with pytest.raises(InvalidInput, match="A column must be declared") as refused:
-        table_module.without_messages(work)
+        table_module.hide_engine_errors(work)
     assert "SECRET" not in "".join(traceback.format_exception(refused.value))
 
 
@@ -90,7 +90,7 @@ def test_values_beyond_what_float64_holds_are_cut() -> None:
     universe = hr.Universe.from_sizes({"a": 2})
     query = exact_counts.on_grid(universe, Linear.from_table(universe, ("a",), [0.9, 0.3]))
     step = exact_counts.FINEST_STEP
-    assert exact_counts.counted(query, np.array([2**50, 0]), step) == 2**53 * step
+    assert exact_counts.exact_count(query, np.array([2**50, 0]), step) == 2**53 * step
 
 
 def test_unsigned_numbers_beyond_the_signed_ones_are_above_the_range() -> None:
@@ -109,6 +109,6 @@ def test_a_quote_takes_further_lines_only_for_a_record_of_as_many_fields_as_ther
 
 def test_what_is_known_already_and_what_is_counted_now_come_in_the_order_asked_for() -> None:
     universe = hr.Universe.from_sizes({"a": 2, "b": 3})
-    data = Histogram(universe, np.arange(6))
+    data = HistogramSource(universe, np.arange(6))
     data.marginal(("b",))
     assert [counts.tolist() for counts in data.marginals([("a",), ("b",), ("a",)])] == [[3, 12], [3, 5, 7], [3, 12]]

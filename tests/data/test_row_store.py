@@ -21,7 +21,7 @@ from awkward_values import AWKWARD
 import hedgerow as hr
 from hedgerow.data import row_store as store
 from hedgerow.data.coding import meaning, numbers_of, texts_of
-from hedgerow.data.row_store import columns_of, in_memory, stored
+from hedgerow.data.row_store import columns_of, in_memory, row_store
 from hedgerow.errors import DataUnavailable, InvalidInput
 
 COLUMNS = {"age": float, "smoker": bool, "city": str}
@@ -57,7 +57,7 @@ def sources(folder: Path) -> dict[str, tuple[object, dict]]:
 @pytest.mark.parametrize("kind", ["pandas", "polars", "lazy", "arrow", "reader", "csv", "parquet", "sqlite"])
 def test_every_source_has_the_same_raw_values(kind, tmp_path) -> None:
     source, options = sources(tmp_path)[kind]
-    rows = stored(source, COLUMNS, tmp_path / "rows", **options)
+    rows = row_store(source, COLUMNS, tmp_path / "rows", **options)
     age, smoker, city = rows.take(ALL, ("age", "smoker", "city"))
     assert rows.rows == 4
     assert np.array_equal(age, FRAME["age"], equal_nan=True)
@@ -118,7 +118,7 @@ def test_a_universe_says_what_its_attributes_are() -> None:
 
 
 def test_only_the_owner_can_open_the_folder_and_its_files(tmp_path) -> None:
-    stored(FRAME, COLUMNS, tmp_path / "rows")
+    row_store(FRAME, COLUMNS, tmp_path / "rows")
     assert stat.S_IMODE((tmp_path / "rows").stat().st_mode) == 0o700
     files = list((tmp_path / "rows").iterdir())
     assert len(files) == 4 and {stat.S_IMODE(file.stat().st_mode) for file in files} == {0o600}
@@ -126,17 +126,17 @@ def test_only_the_owner_can_open_the_folder_and_its_files(tmp_path) -> None:
 
 
 def test_a_folder_that_others_can_open_or_that_holds_something_else_is_refused(tmp_path) -> None:
-    stored(FRAME, COLUMNS, tmp_path / "rows")
+    row_store(FRAME, COLUMNS, tmp_path / "rows")
     (tmp_path / "rows").chmod(0o750)
     with pytest.raises(InvalidInput, match="only its owner can open"):
-        stored(FRAME, COLUMNS, tmp_path / "rows")
+        row_store(FRAME, COLUMNS, tmp_path / "rows")
     (tmp_path / "mine").mkdir(mode=0o700)
     (tmp_path / "mine" / "letters.txt").write_text("dear")
     with pytest.raises(InvalidInput, match="must be empty, or a store"):
-        stored(FRAME, COLUMNS, tmp_path / "mine")
+        row_store(FRAME, COLUMNS, tmp_path / "mine")
     (tmp_path / "link").symlink_to(tmp_path / "mine")
     with pytest.raises(InvalidInput, match="only its owner can open"):
-        stored(FRAME, COLUMNS, tmp_path / "link")
+        row_store(FRAME, COLUMNS, tmp_path / "link")
     assert (tmp_path / "mine" / "letters.txt").read_text() == "dear"
 
 
@@ -149,7 +149,7 @@ def test_rows_show_no_value_and_do_not_leave_their_process() -> None:
 
 def test_a_temporary_store_has_no_name_so_that_nothing_is_left_of_it(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    rows = stored(FRAME, COLUMNS)
+    rows = row_store(FRAME, COLUMNS)
     assert list(tmp_path.iterdir()) == []
     age, city = rows.take(ALL, ("age", "city"))
     assert np.array_equal(age, FRAME["age"], equal_nan=True) and city.tolist() == FRAME["city"].tolist()
@@ -161,7 +161,7 @@ def test_what_cannot_be_read_leaves_nothing_behind_and_says_nothing(tmp_path, mo
     (tmp_path / "t.parquet").write_bytes(b"PAR1 secret PAR1")
     for folder in (None, tmp_path / "rows"):
         with pytest.raises(DataUnavailable) as raised:
-            stored(tmp_path / "t.parquet", COLUMNS, folder)
+            row_store(tmp_path / "t.parquet", COLUMNS, folder)
         assert "secret" not in str(raised.value)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["t.parquet", "temporary"]
     assert list((tmp_path / "temporary").iterdir()) == []
@@ -170,9 +170,9 @@ def test_what_cannot_be_read_leaves_nothing_behind_and_says_nothing(tmp_path, mo
 @pytest.mark.parametrize("columns", [{}, {"age": int}, {"age": "float"}, {3: float}])
 def test_a_declaration_of_other_types_is_refused(columns) -> None:
     with pytest.raises(InvalidInput, match="columns must give a name's type"):
-        stored(FRAME, columns)
+        row_store(FRAME, columns)
     with pytest.raises(InvalidInput, match="The table must have every column"):
-        stored(FRAME, {"height": float})
+        row_store(FRAME, {"height": float})
     with pytest.raises(InvalidInput, match="Found no 'height'"):
         in_memory({"age": [1.0]}).take(np.arange(1), ("height",))
 
@@ -187,15 +187,15 @@ def written(folder: Path) -> int:
 def test_a_store_is_used_again_until_its_source_changes(tmp_path) -> None:
     path, folder = tmp_path / "t.csv", tmp_path / "rows"
     path.write_text("age\n31\n32\n")
-    stored(path, {"age": float}, folder)
+    row_store(path, {"age": float}, folder)
     first = written(folder)
-    stored(path, {"age": float}, folder)
+    row_store(path, {"age": float}, folder)
     assert written(folder) == first
     for text, later in (("age\n41\n42\n", 10**9), ("age\n51\n52\n53\n", 0)):  # as large and later; larger
         changed = path.stat().st_mtime_ns
         path.write_text(text)
         os.utime(path, ns=(changed, changed + later))
-        ages = stored(path, {"age": float}, folder).take(np.arange(2), ("age",))[0]
+        ages = row_store(path, {"age": float}, folder).take(np.arange(2), ("age",))[0]
         assert [f"{age:.0f}" for age in ages] == text.split()[1:3]
     assert [p.name for p in sorted(tmp_path.iterdir())] == ["rows", "t.csv"]
 
@@ -206,7 +206,7 @@ def test_a_store_is_used_again_until_its_source_changes(tmp_path) -> None:
 def test_a_store_that_does_not_fit_any_more_is_built_again(change, tmp_path) -> None:
     path, folder = tmp_path / "t.parquet", tmp_path / "rows"
     FRAME.to_parquet(path)
-    stored(path, COLUMNS, folder)
+    row_store(path, COLUMNS, folder)
     first, columns, numbers = written(folder), dict(COLUMNS), folder / store.NUMBERS
     match change:
         case "another column":
@@ -222,20 +222,20 @@ def test_a_store_that_does_not_fit_any_more_is_built_again(change, tmp_path) -> 
         case _:
             (tmp_path / "other.parquet").write_bytes(path.read_bytes())
             path = tmp_path / "other.parquet"
-    rows = stored(path, columns, folder)
+    rows = row_store(path, columns, folder)
     assert written(folder) != first
     assert np.array_equal(rows.take(ALL, ("age",))[0], FRAME["age"], equal_nan=True)
 
 
 def test_a_frame_is_read_every_time_for_nothing_says_whether_it_changed(tmp_path) -> None:
-    stored(FRAME, COLUMNS, tmp_path / "rows")
-    rows = stored(FRAME.assign(age=2.0), COLUMNS, tmp_path / "rows")
+    row_store(FRAME, COLUMNS, tmp_path / "rows")
+    rows = row_store(FRAME.assign(age=2.0), COLUMNS, tmp_path / "rows")
     assert rows.take(ALL, ("age",))[0].tolist() == [2.0] * 4
 
 
 def test_rows_of_an_old_store_stay_what_they_were(tmp_path) -> None:
-    old = stored(FRAME, COLUMNS, tmp_path / "rows")
-    stored(FRAME.assign(age=2.0), COLUMNS, tmp_path / "rows")
+    old = row_store(FRAME, COLUMNS, tmp_path / "rows")
+    row_store(FRAME.assign(age=2.0), COLUMNS, tmp_path / "rows")
     assert np.array_equal(old.take(ALL, ("age",))[0], FRAME["age"], equal_nan=True)
 
 
@@ -243,7 +243,7 @@ def test_many_batches_are_one_table(tmp_path) -> None:
     n = 300_000
     table = pa.table({"x": np.arange(n) / 7, "s": [str(i % 1013) for i in range(n)]})
     pq.write_table(table, tmp_path / "t.parquet")
-    rows = stored(tmp_path / "t.parquet", {"s": str, "x": float})
+    rows = row_store(tmp_path / "t.parquet", {"s": str, "x": float})
     some = np.array([0, 131_071, 131_072, n - 1])
     s, x = rows.take(some, ("s", "x"))
     assert x.tolist() == (some / 7).tolist() and s.tolist() == [str(i % 1013) for i in some]

@@ -155,7 +155,7 @@ def test_a_time_with_a_zone_is_on_the_day_it_is_written_as() -> None:
 
 def typed(kind: str) -> list:
     """The column in every source whose types the owner calls public."""
-    return [hr.Typed(source) for source in unsaid(kind)]
+    return [hr.TrustSchema(source) for source in unsaid(kind)]
 
 
 def unsaid(kind: str) -> list:
@@ -238,7 +238,7 @@ def test_a_source_without_types_refuses_nothing(tmp_path) -> None:
         hr.Flag(true="ja", false="nein"),
     ):
         assert Table(pa.table({"a": ["1", "2"]}), hr.Universe(a=attribute)).rows == 2
-        texts = hr.Typed(pa.table({"a": ["1", "2"]}))  # what is declared a text may spell anything
+        texts = hr.TrustSchema(pa.table({"a": ["1", "2"]}))  # what is declared a text may spell anything
         assert Table(texts, hr.Universe(a=attribute)).rows == 2
 
 

@@ -60,7 +60,7 @@ def test_the_files_end_ends_a_line_of_any_length(last) -> None:
     """Also where whole lines come before it in the same block."""
     data = np.frombuffer(b"1,2\n" + last, np.uint8)
     places, lengths, after = csv_file._plain_fields(data, 0, True, ord(","), ord('"'), [0])
-    columns = csv_file._gathered(data, places[0], lengths[0], ord('"'), compile=False).to_pylist()
+    columns = csv_file._gather_fields(data, places[0], lengths[0], ord('"'), compile=False).to_pylist()
     assert (columns, after) == ([b"1", b"3"] if last else [b"1"], len(data))
 
 
@@ -76,7 +76,7 @@ def test_doubled_quotes_within_a_field_become_one_and_change_no_other_field(comp
         lengths.append(csv_file.ABSENT if field is None else -len(field) if is_quoted else len(field))
         data += field or b""
     given = [np.frombuffer(data, np.uint8), np.array(places), np.array(lengths)]
-    copied = csv_file._gathered(*given, ord('"'), compile=compile)
+    copied = csv_file._gather_fields(*given, ord('"'), compile=compile)
     copied.validate(full=True)
     expected = [b'a"b', b'"', b'6" scar', b"", b"a", b"a", b"", None, b'"a"', b'a""b']
     assert copied.to_pylist() == expected

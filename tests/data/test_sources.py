@@ -31,7 +31,7 @@ import spark
 from numpy.typing import NDArray
 
 import hedgerow as hr
-from hedgerow.data import DataSource, Histogram, Table, readers
+from hedgerow.data import DataSource, HistogramSource, Table, readers
 from hedgerow.data import source as module
 from hedgerow.data import table as table_module
 from hedgerow.data.spark_table import SparkTable
@@ -56,7 +56,7 @@ def frame_of(universe: hr.Universe, cells: Cells) -> pd.DataFrame:
 
 def histogram(folder: Path, universe: hr.Universe, cells: Cells) -> DataSource:
     flat = np.ravel_multi_index(tuple(cells.T), universe.shape)
-    return Histogram(universe, np.bincount(flat, minlength=universe.size))
+    return HistogramSource(universe, np.bincount(flat, minlength=universe.size))
 
 
 def csv_file(folder: Path, universe: hr.Universe, cells: Cells) -> DataSource:
@@ -437,7 +437,7 @@ def test_rows_under_fewer_values_are_counted_as_if_each_had_been_coded_so(hold) 
     grouped = cells.copy()
     for name, group in groups.items():
         grouped[:, UNIVERSE.index(name)] = group[cells[:, UNIVERSE.index(name)]]
-    view, coded = hold(cells).merged(fewer, groups), hold(grouped, fewer)
+    view, coded = hold(cells).merge_values(fewer, groups), hold(grouped, fewer)
     for names in SETS:
         assert np.array_equal(view.marginal(names), brute_force(grouped, names, fewer))
     assert view.fingerprint() == coded.fingerprint()

@@ -15,10 +15,10 @@ import spark
 from awkward_values import AWKWARD
 
 import hedgerow as hr
-from hedgerow.data import Histogram, Table
-from hedgerow.data.backend import held
-from hedgerow.data.contributions import Unit
-from hedgerow.data.readers import opened
+from hedgerow.data import HistogramSource, Table
+from hedgerow.data.backend import open_source
+from hedgerow.data.contributions import PersonColumn
+from hedgerow.data.readers import open_batches
 from hedgerow.data.spark_table import SparkTable
 from hedgerow.errors import DataUnavailable, InvalidInput
 
@@ -45,7 +45,7 @@ def frame_of(given: list[tuple[object, ...]], schema: str = "age int, sex string
 @pytest.mark.audit
 def test_a_frame_on_spark_is_counted_there_as_it_would_be_here() -> None:
     frame = frame_of(rows(300)).repartition(3)
-    there, here = held(frame, UNIVERSE), Table(frame, UNIVERSE)
+    there, here = open_source(frame, UNIVERSE), Table(frame, UNIVERSE)
     assert isinstance(there, SparkTable) and here.rows == 300
     for a, b in zip(there.marginals(SETS), here.marginals(SETS), strict=True):
         assert np.array_equal(a, b) and a.dtype == np.int64
@@ -64,11 +64,11 @@ def test_awkward_values_have_the_cells_of_the_rule_and_change_no_other_row() -> 
         sex=hr.Categories(["F", "M", "3", "NULL"], other=True, missing=True),
         x=hr.Range(0, 1, bins=3, other=True, missing=True),
     )
-    there = held(frame_of(given).repartition(2), universe)
+    there = open_source(frame_of(given).repartition(2), universe)
     assert isinstance(there, SparkTable)
     counts = _by_rule(given, universe)
     assert np.array_equal(there.marginal(("sex", "x")), counts)
-    assert there.fingerprint() == Histogram(universe, counts).fingerprint()
+    assert there.fingerprint() == HistogramSource(universe, counts).fingerprint()
 
 
 def _by_rule(given, universe):
@@ -85,8 +85,8 @@ def _by_rule(given, universe):
 def test_the_same_rows_of_a_person_stay_there_and_here() -> None:
     given = [(f" {i % 40}", i % 10, "FM"[i % 7 % 2], None) for i in range(400)]
     frame = frame_of(given, "who string, age int, sex string, x double").repartition(3)
-    unit = Unit("who", 3)
-    there, here = held(frame, UNIVERSE, unit=unit), Table(frame, UNIVERSE, unit=unit)
+    unit = PersonColumn("who", 3)
+    there, here = open_source(frame, UNIVERSE, unit=unit), Table(frame, UNIVERSE, unit=unit)
     assert there.rows == here.rows == 120 and there.fingerprint() == here.fingerprint()
     session = hr.open(frame, universe=UNIVERSE, budget=BUDGET, unit="who", rows_per_unit=3)
     assert session.budget.rows_per_unit == 3
@@ -102,19 +102,19 @@ def test_other_types_come_by_their_text_and_those_without_are_refused() -> None:
         d=hr.Range(0, 3, bins=3), day=hr.Dates("2020-01-01", "2021-12-31", "year"), at=hr.Dates("2020-01-01", "2021-12-31", "year"),
         b=hr.Categories(["M", "F"]), l=hr.Categories(["x", "[1]"]), f=hr.Integers(0, 3),
     )  # fmt: skip
-    assert [held(frame, universe).marginal([name]).argmax() for name in universe.names] == [1, 0, 1, 1, 1, 2]
-    kinds = [column.kind for column in opened(hr.Typed(frame), None, None).types]
+    assert [open_source(frame, universe).marginal([name]).argmax() for name in universe.names] == [1, 0, 1, 1, 1, 2]
+    kinds = [column.kind for column in open_batches(hr.TrustSchema(frame), None, None).types]
     assert kinds == ["number", "date", "date", None, None, "number"]
     with pytest.raises(InvalidInput, match="must be Dates"):
-        held(hr.Typed(frame), hr.Universe(day=hr.Range(0, 1, bins=2)))
-    assert isinstance(held(hr.Typed(frame), hr.Universe(f=hr.Integers(0, 3))), SparkTable)
+        open_source(hr.TrustSchema(frame), hr.Universe(day=hr.Range(0, 1, bins=2)))
+    assert isinstance(open_source(hr.TrustSchema(frame), hr.Universe(f=hr.Integers(0, 3))), SparkTable)
     with pytest.raises(InvalidInput, match="Found 'variant'"):
-        held(spark.session().sql("SELECT parse_json('1') AS v"), hr.Universe(v=hr.Flag()))
+        open_source(spark.session().sql("SELECT parse_json('1') AS v"), hr.Universe(v=hr.Flag()))
 
 
 @pytest.mark.audit
 def test_a_table_goes_on_with_a_new_session_of_spark_after_its_own_is_gone() -> None:
-    data = held(frame_of(rows(200)), UNIVERSE)
+    data = open_source(frame_of(rows(200)), UNIVERSE)
     spark.session().stop()
     spark.session.cache_clear()
     with pytest.raises(DataUnavailable) as refused:

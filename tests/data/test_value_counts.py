@@ -8,12 +8,12 @@ import pyarrow as pa
 import pytest
 from awkward_values import AWKWARD
 
-from hedgerow.data.readers import opened
-from hedgerow.data.value_counts import Tally, tallied
+from hedgerow.data.readers import open_batches
+from hedgerow.data.value_counts import ValueCounts, count_values
 
 
-def tally_of(values) -> Tally:
-    return tallied(opened(pd.DataFrame({"a": pd.Series(values, dtype=object)}), None, None), [0])[0]
+def tally_of(values) -> ValueCounts:
+    return count_values(open_batches(pd.DataFrame({"a": pd.Series(values, dtype=object)}), None, None), [0])[0]
 
 
 def test_a_row_counts_once() -> None:
@@ -38,5 +38,5 @@ def test_blanks_around_a_text_do_not_make_another_value() -> None:
 
 def test_a_missing_value_of_any_type_is_missing() -> None:
     for column in (pa.array([1.5, None]), pa.array(["a", None]), pa.array([True, None])):
-        assert tallied(opened(pa.table({"a": column}), None, None), [0])[0].missing == 1
-    assert tallied(opened(pd.DataFrame({"a": [1.5, np.nan, np.nan]}), None, None), [0])[0].missing == 2
+        assert count_values(open_batches(pa.table({"a": column}), None, None), [0])[0].missing == 1
+    assert count_values(open_batches(pd.DataFrame({"a": [1.5, np.nan, np.nan]}), None, None), [0])[0].missing == 2

@@ -15,8 +15,8 @@ import pytest
 from postgres import server
 
 import hedgerow as hr
-from hedgerow.data.readers import opened
-from hedgerow.data.value_counts import Tally, tallied
+from hedgerow.data.readers import open_batches
+from hedgerow.data.value_counts import ValueCounts, count_values
 from hedgerow.drafting import numbers
 from hedgerow.errors import InvalidInput
 from hedgerow.privacy.events import Gaussian, Laplace
@@ -109,13 +109,13 @@ def test_every_path_tallies_alike(tmp_path) -> None:
         tmp_path / "people.csv",
         frame.convert_dtypes(),
     ]
-    found = [tallied(opened(source, None, None), range(frame.shape[1])) for source in sources]
+    found = [count_values(open_batches(source, None, None), range(frame.shape[1])) for source in sources]
     for tallies in found[1:]:
         assert [_facts(t) for t in tallies] == [_facts(t) for t in found[0]]
     assert [t.texts for t in found[1]] == [t.texts for t in found[2]] == [t.texts for t in found[0]]
 
 
-def _facts(tally: Tally) -> tuple:
+def _facts(tally: ValueCounts) -> tuple:
     """A file may spell a number otherwise: 5.0 for 5."""
     numbers, days = ([part.tolist() for part in found] for found in (tally.numbers, tally.days))
     return tally.missing, sum(tally.texts.values()), tally.kinds().tolist(), numbers, days
@@ -126,7 +126,7 @@ def _facts(tally: Tally) -> tuple:
 
 def test_what_is_public_costs_nothing(tmp_path) -> None:
     frame = pd.DataFrame({"a": pd.Categorical(["x", "y"]), "b": pd.array([True, False], "boolean"), "c": [1, 2]})
-    universe = hr.Universe.draft(hr.Typed(frame), public=["a"], codebook={"c": (0, 9)})
+    universe = hr.Universe.draft(hr.TrustSchema(frame), public=["a"], codebook={"c": (0, 9)})
     assert (
         universe["a"].listed == ("x", "y")
         and isinstance(universe["b"], hr.Flag)
@@ -182,7 +182,7 @@ def test_a_schema_is_read_without_any_row(tmp_path) -> None:
 
 def test_types_that_came_with_rows_are_free_only_by_the_owners_word() -> None:
     frame = pa.table({"a": [True, False]})
-    assert isinstance(hr.Universe.draft(hr.Typed(frame))["a"], hr.Flag)
+    assert isinstance(hr.Universe.draft(hr.TrustSchema(frame))["a"], hr.Flag)
     with pytest.raises(InvalidInput, match="Found none for 'a'"):
         hr.Universe.draft(frame)
 
@@ -246,7 +246,7 @@ def test_a_bad_draft_is_refused_by_name(how, words) -> None:
 
 def test_a_pure_budget_drafts_numbers() -> None:
     universe = hr.Universe.draft(
-        hr.Typed(pl.from_pandas(people()[["age", "children"]])), budget=hr.Budget(4.0, 0.0), seed=1
+        hr.TrustSchema(pl.from_pandas(people()[["age", "children"]])), budget=hr.Budget(4.0, 0.0), seed=1
     )
     assert isinstance(universe["children"], hr.Integers)
 
@@ -282,7 +282,7 @@ def test_what_is_charged_does_not_depend_on_the_rows(neighbours) -> None:
     ],
 )  # fmt: skip
 def test_bounds_are_the_powers_of_two_around_the_numbers(values, low, high) -> None:
-    tally = Tally()
+    tally = ValueCounts()
     for value in values:
         tally.count(value, 1)
     event, ledger = Laplace(1.0, 0.5), Accountant(hr.Budget(1e6, 0.0))
@@ -290,7 +290,7 @@ def test_bounds_are_the_powers_of_two_around_the_numbers(values, low, high) -> N
 
 
 def test_noise_alone_is_seldom_taken_for_rows() -> None:
-    ledger, noise, empty = Accountant(hr.Budget(1e6, 0.5)), Seeded(3), Tally().numbers
+    ledger, noise, empty = Accountant(hr.Budget(1e6, 0.5)), Seeded(3), ValueCounts().numbers
     event = Gaussian(1.0, 9.0)
     found = [numbers.bounds(empty, event, ledger, noise, "") for _ in range(300)]
     assert sum(f is not None for f in found) <= 12

@@ -12,8 +12,8 @@ from paying import paid
 
 import hedgerow as hr
 from hedgerow.audit import exact
-from hedgerow.data.value_counts import Tally
-from hedgerow.drafting.selection import common_values, thresholded
+from hedgerow.data.value_counts import ValueCounts
+from hedgerow.drafting.selection import common_values, threshold_event
 from hedgerow.errors import InvalidInput
 from hedgerow.privacy.allowance import Amount
 from hedgerow.privacy.events import Gaussian, ThresholdedCounts
@@ -35,7 +35,7 @@ def exact_tail(sigma: float, k: int) -> float:
 @pytest.mark.parametrize("delta", [1e-3, 1e-6, 1e-9])
 def test_the_delta_of_a_threshold_is_at_least_the_exact_tail_and_hardly_more(sigma, delta) -> None:
     amount = Amount(BUDGET, 1 / sigma**2)  # ρ = Δ²/2σ² with Δ = √2
-    event = thresholded(amount, delta)
+    event = threshold_event(amount, delta)
     assert event.noise.sigma == pytest.approx(sigma)
     tail = exact_tail(event.noise.sigma, event.threshold - 1)
     assert tail <= event.delta <= 1.25 * tail
@@ -44,7 +44,7 @@ def test_the_delta_of_a_threshold_is_at_least_the_exact_tail_and_hardly_more(sig
 
 @pytest.mark.parametrize("sigma", [0.7, 3.0, 80.0])
 def test_the_threshold_is_the_least_whose_tail_fits(sigma) -> None:
-    event = thresholded(Amount(BUDGET, 1 / sigma**2), 1e-6)
+    event = threshold_event(Amount(BUDGET, 1 / sigma**2), 1e-6)
     assert event.threshold == 2 or ThresholdedCounts(event.noise, event.threshold - 1).delta > 1e-6
 
 
@@ -72,8 +72,8 @@ def test_no_pair_of_neighbours_has_more_than_the_claim(pair) -> None:
 
 
 def test_only_what_is_told_is_written_down() -> None:
-    event = thresholded(Amount(BUDGET, 0.01), 1e-7)
-    tally = Tally(Counter({"F": 900, "M": 800, "alone": 1, **{f"id{i}": 1 for i in range(50)}}), missing=700)
+    event = threshold_event(Amount(BUDGET, 0.01), 1e-7)
+    tally = ValueCounts(Counter({"F": 900, "M": 800, "alone": 1, **{f"id{i}": 1 for i in range(50)}}), missing=700)
     ledger = Accountant(BUDGET, slack=5e-7)
     told = common_values(tally, event, ledger, Seeded(1), "values of sex")
     assert [value for value, _ in told] == ["F", "M", None]
@@ -84,14 +84,14 @@ def test_only_what_is_told_is_written_down() -> None:
 
 
 def test_an_empty_column_tells_nothing() -> None:
-    event = thresholded(Amount(BUDGET, 0.01), 1e-7)
-    assert common_values(Tally(), event, Accountant(BUDGET, slack=5e-7), Seeded(1), "") == ()
+    event = threshold_event(Amount(BUDGET, 0.01), 1e-7)
+    assert common_values(ValueCounts(), event, Accountant(BUDGET, slack=5e-7), Seeded(1), "") == ()
 
 
 @pytest.mark.parametrize("delta", [0.0, 0.5, -1.0, math.nan])
 def test_a_threshold_needs_a_delta(delta) -> None:
     with pytest.raises(InvalidInput, match=r"delta must be above 0 and below 0\.5"):
-        thresholded(Amount(BUDGET, 0.05), delta)
+        threshold_event(Amount(BUDGET, 0.05), delta)
 
 
 def test_an_event_that_would_tell_every_value_is_refused() -> None:

@@ -17,17 +17,17 @@ import hedgerow as hr
 from hedgerow.engine.practical import free_answers
 from hedgerow.engine.practical.bars import error_bars
 from hedgerow.engine.practical.bars.error_bars import ErrorBars
-from hedgerow.engine.practical.engine import Practical
+from hedgerow.engine.practical.engine import PracticalEngine
 from hedgerow.engine.practical.fit.residuals import Overview, subsets
-from hedgerow.engine.practical.guard import GUARD_ROUNDS, planned_guard
-from hedgerow.engine.practical.measurement import Measurement, Rows
+from hedgerow.engine.practical.guard import GUARD_ROUNDS, plan_guard
+from hedgerow.engine.practical.measurement import Measurement, RowCountInterval
 from hedgerow.privacy.events import Gaussian, Laplace
 from hedgerow.query.linear import Linear
 from hedgerow.textbook import sparse_vector
 
 UNIVERSE = hr.Universe.from_sizes({"a": 3, "b": 4, "c": 2})
 BETA, N = 0.05, 10_000
-KNOWN = Rows(N, N, N)
+KNOWN = RowCountInterval(N, N, N)
 EVENTS = [Gaussian(1.0, 20.0), Laplace(1.0, 15.0)]
 QUESTIONS = {
     "runs": hr.count(a=1, b={0, 3}),  # 3 and 0 are next to each other on a circle
@@ -126,7 +126,7 @@ def test_no_noise_is_beyond_its_tail_more_often_than_stated(event, x) -> None:
 def test_a_bar_is_the_one_of_the_proof(event, kind, names) -> None:
     query, bars = QUESTIONS[kind].on(UNIVERSE), ErrorBars(UNIVERSE, BETA)
     bars.add(measured(names, event, 10**6))
-    known = Rows(10**9, 10**9, 10**9)
+    known = RowCountInterval(10**9, 10**9, 10**9)
     sizes = list(UNIVERSE.sizes(names))
     stated = width_of(kind, query.table, event, sizes, math.prod(sizes) // 12, 1)
     assert half(bars.intervals([query], known)) * 10**9 == pytest.approx(stated, rel=4e-3)
@@ -136,7 +136,7 @@ def test_a_bar_is_the_one_of_the_proof(event, kind, names) -> None:
 def test_the_bar_of_a_cell_is_that_of_a_run(event) -> None:
     bars = ErrorBars(UNIVERSE, BETA)
     bars.add(measured(("a", "b"), event, 10**6))
-    low, high = bars.cell_intervals(("a", "b"), Rows(10**9, 10**9, 10**9))
+    low, high = bars.cell_intervals(("a", "b"), RowCountInterval(10**9, 10**9, 10**9))
     cell = np.zeros((3, 4))
     cell[0, 0] = 1
     assert (high - low)[0, 0] / 2 * 10**9 == pytest.approx(width_of("runs", cell, event, [3, 4], 1, 1), rel=4e-3)
@@ -174,7 +174,7 @@ def test_an_attribute_without_an_order_has_no_runs() -> None:
         query = hr.count(a=cells, b="x").on(universe)
         norm = math.sqrt(((query.table - query.table.mean()) ** 2).sum())
         x = doubt(1) + of_subset(2, 2) + math.log(2 / 0.9) + code(query.table, [True, True], ordered=False)
-        found = half(bars.intervals([query], Rows(10**9, 10**9, 10**9))) * 10**9
+        found = half(bars.intervals([query], RowCountInterval(10**9, 10**9, 10**9))) * 10**9
         assert found == pytest.approx(tail(event, norm, x), rel=4e-3)
 
 
@@ -182,7 +182,7 @@ def test_an_attribute_without_an_order_has_no_runs() -> None:
 def test_of_very_many_values_any_set_has_a_bar_and_so_has_a_mean_within_it() -> None:
     """Of 1,500 values there are more sets than a float holds. A set has the bar of its product, or of a table where that is smaller."""
     universe, event = hr.Universe(a=hr.Integers(0, 1499), b=hr.Integers(0, 4)), Gaussian(1.0, 20.0)
-    bars, known = ErrorBars(universe, BETA), Rows(10**9, 10**9, 10**9)
+    bars, known = ErrorBars(universe, BETA), RowCountInterval(10**9, 10**9, 10**9)
     bars.add(Measurement(("a", "b"), np.full((1500, 5), 1e5), event))
     some = np.arange(1500) % 2 == 0
     log_sets = math.log(1497) + math.lgamma(1501) - 2 * math.lgamma(751) - math.log(0.98 * 0.16)
@@ -216,7 +216,7 @@ def test_a_line_within_one_of_two_values_is_one_whichever_it_is(within) -> None:
 def test_a_line_within_a_product_has_the_bar_of_a_plane() -> None:
     """What a mean is made of: α + βi within a product and γ elsewhere. What is no such line has the bar of any table."""
     event, universe = Gaussian(1.0, 20.0), hr.Universe(a=hr.Integers(0, 4), b=hr.Integers(0, 3))
-    bars, known = ErrorBars(universe, BETA), Rows(10**9, 10**9, 10**9)
+    bars, known = ErrorBars(universe, BETA), RowCountInterval(10**9, 10**9, 10**9)
     bars.add(Measurement(("a", "b"), np.full((5, 4), 1e6), event))
     base = doubt(1) + of_subset(2, 2)
     for middle in (0.0, 1.3, 2.9):
@@ -307,7 +307,7 @@ def test_an_overview_takes_the_first_share_of_beta() -> None:
 
 def test_where_n_is_private_a_bar_holds_for_every_n_that_is_possible() -> None:
     """⟨q − c, counts⟩/n, c the mean of q, is farthest from 0 at the least n, and nearest at the most."""
-    rows, query = Rows(N, 0.9 * N, 1.2 * N), hr.count(a=0).on(UNIVERSE)
+    rows, query = RowCountInterval(N, 0.9 * N, 1.2 * N), hr.count(a=0).on(UNIVERSE)
     for counts in ([6000.0, 2000.0, 2000.0], [500.0, 4750.0, 4750.0]):
         bars = ErrorBars(UNIVERSE, BETA)
         bars.add(Measurement(("a",), np.array(counts), Gaussian(1.0, 2.0)))
@@ -337,7 +337,7 @@ def test_the_interval_of_n_is_the_one_of_the_proof() -> None:
 @pytest.mark.parametrize("event", EVENTS)
 def test_the_distance_of_a_hypothesis_is_the_one_of_the_proof(event) -> None:
     """‖y − ñh‖ and how large the noise may be, summed to fewer cells, and what is not known of n, over the least n."""
-    bars, rows = ErrorBars(UNIVERSE, BETA), Rows(N, 0.9 * N, 1.2 * N)
+    bars, rows = ErrorBars(UNIVERSE, BETA), RowCountInterval(N, 0.9 * N, 1.2 * N)
     bars.add(measured(("a", "b"), event))
     believed = np.array([0.5, 0.3, 0.2])
     x = doubt(1) + math.log(2 / 0.1) + of_subset(2, 1)
@@ -416,24 +416,28 @@ def test_parts_are_those_of_all_that_was_measured_until_now() -> None:
 
 def test_a_bar_reaches_both_ends_of_what_is_known() -> None:
     low, high = np.array([0.2, 0.2, 0.2]), np.array([0.6, 0.6, 0.6])
-    values, errors = free_answers._placed(np.array([0.3, 0.1, 0.9]), low, high, None)
+    values, errors = free_answers._move_into_intervals(np.array([0.3, 0.1, 0.9]), low, high, None)
     assert values.tolist() == [0.3, 0.2, 0.6]
     assert errors == pytest.approx([0.3, 0.4, 0.4])
-    values, errors = free_answers._placed(np.array([0.3, 0.1, 0.9]), low, high, 0.25)
+    values, errors = free_answers._move_into_intervals(np.array([0.3, 0.1, 0.9]), low, high, 0.25)
     assert errors == pytest.approx([0.25, 0.25, 0.25])
 
 
 def test_a_bar_in_rows_holds_for_every_n_that_is_possible() -> None:
     """ñv is off by at most |ñ − n|·v + n·error, at either end of n."""
-    for rows in (Rows(1000.0, 700.0, 1100.0), Rows(1000.0, 900.0, 1500.0), Rows(3.0, 1.0, 4.0)):
+    for rows in (
+        RowCountInterval(1000.0, 700.0, 1100.0),
+        RowCountInterval(1000.0, 900.0, 1500.0),
+        RowCountInterval(3.0, 1.0, 4.0),
+    ):
         least = rows.low if rows.low > 1 else 0.0
         assert rows.off == max(rows.estimate - least, rows.high - rows.estimate)
     session = hr.open(
-        hr.data.Histogram(UNIVERSE, np.full(UNIVERSE.size, 20)), universe=UNIVERSE,
+        hr.data.HistogramSource(UNIVERSE, np.full(UNIVERSE.size, 20)), universe=UNIVERSE,
         budget=hr.Budget(1.0, 1e-6, "add-remove"), seed=0,
     )  # fmt: skip
     engine = session._engine
-    assert isinstance(engine, Practical)
+    assert isinstance(engine, PracticalEngine)
     rows = engine.knowledge.rows
     assert rows.high > rows.low
     assert engine.error_in_rows(0.4, 0.01) == pytest.approx(rows.off * 0.4 + rows.high * 0.01)
@@ -446,7 +450,7 @@ def test_the_variance_of_a_measurement_is_that_of_its_noise() -> None:
 
 def test_what_a_guard_promises_is_its_threshold_and_its_width() -> None:
     """At 2w it never fires at errors below w, and after ⊥ the error is at most 3w, w how far a comparison may be off."""
-    guard = planned_guard(hr.Budget(1.0, 1e-6), 10**7, 1000, 0.02)
+    guard = plan_guard(hr.Budget(1.0, 1e-6), 10**7, 1000, 0.02)
     assert guard is not None
     weight, _ = sparse_vector.comparison_weight(GUARD_ROUNDS, 1000, 0.02)
     width = weight * guard.config.guard.sensitivity / guard.config.guard.epsilon
@@ -456,6 +460,6 @@ def test_what_a_guard_promises_is_its_threshold_and_its_width() -> None:
 
 def test_all_rounds_of_a_guard_cost_its_share() -> None:
     for budget in (hr.Budget(1.0, 1e-6), hr.Budget(1.0, 0.0)):
-        guard = planned_guard(budget, 10**7, 1000, 0.02, share=0.2)
+        guard = plan_guard(budget, 10**7, 1000, 0.02, share=0.2)
         assert guard is not None and guard.config.rounds == GUARD_ROUNDS
         assert GUARD_ROUNDS * budget.cost(guard.config.guard) == pytest.approx(0.2 * budget.total)

@@ -13,7 +13,7 @@ import pytest
 from paying import paid
 
 import hedgerow as hr
-from hedgerow.data import Histogram
+from hedgerow.data import HistogramSource
 from hedgerow.engine.practical import free_answers
 from hedgerow.engine.practical.certificate import certified_bounds, expected_errors
 from hedgerow.engine.practical.certificate.certificate_purchase import (
@@ -24,8 +24,8 @@ from hedgerow.engine.practical.certificate.certificate_purchase import (
     rounded_mean,
     step_bits,
 )
-from hedgerow.engine.practical.certificate.certified_bounds import Certified, small_sets
-from hedgerow.engine.practical.certificate.expected_errors import PIECES, allowed
+from hedgerow.engine.practical.certificate.certified_bounds import CertifiedCounts, small_sets
+from hedgerow.engine.practical.certificate.expected_errors import PIECES, error_allowances
 from hedgerow.engine.practical.certificate.largest_errors import (
     PLACES,
     boxes_with,
@@ -35,9 +35,9 @@ from hedgerow.engine.practical.certificate.largest_errors import (
     sum_of_errors,
 )
 from hedgerow.engine.practical.engine import CERTIFICATE
-from hedgerow.engine.practical.free_answers import Knowledge, Learned
-from hedgerow.engine.practical.measure.purchases import Wanted
-from hedgerow.engine.practical.measurement import Measurement, Rows
+from hedgerow.engine.practical.free_answers import FittedModel, FreeAnswers
+from hedgerow.engine.practical.measure.purchases import WantedBar
+from hedgerow.engine.practical.measurement import Measurement, RowCountInterval
 from hedgerow.privacy.events import Gaussian, Laplace
 from hedgerow.privacy.ledger import Accountant
 from hedgerow.privacy.noise import Seeded
@@ -51,12 +51,12 @@ BUDGETS = [
 ]  # fmt: skip
 
 
-def table(rows: int = 40_000, seed: int = 0, universe: hr.Universe = UNIVERSE) -> Histogram:
+def table(rows: int = 40_000, seed: int = 0, universe: hr.Universe = UNIVERSE) -> HistogramSource:
     rng = np.random.default_rng(seed)
-    return Histogram(universe, rng.multinomial(rows, rng.dirichlet(np.full(universe.size, 0.2))))
+    return HistogramSource(universe, rng.multinomial(rows, rng.dirichlet(np.full(universe.size, 0.2))))
 
 
-def opened(data: Histogram, budget: hr.Budget = BUDGETS[2], **options) -> hr.Session:
+def opened(data: HistogramSource, budget: hr.Budget = BUDGETS[2], **options) -> hr.Session:
     return hr.open(data, universe=data.universe, budget=budget, **{"seed": 1, **options})
 
 
@@ -105,7 +105,7 @@ def test_a_row_moves_the_number_by_one_whatever_is_allowed_and_no_more(neighbour
     rng, bits = np.random.default_rng(2), 4
     names = [("age",), ("region", "visits"), ("age", "region", "visits")]
     believed = {n: rng.dirichlet(np.ones(math.prod(UNIVERSE.sizes(n)))).reshape(UNIVERSE.sizes(n)) for n in names}
-    lines = {n: allowed(believed[n], 3.0, bits) for n in names}
+    lines = {n: error_allowances(believed[n], 3.0, bits) for n in names}
     assert all(each.offset >= 0 and (each.table is None or each.table.min() >= 0) for n in names for each in lines[n])
 
     def released(counts: np.ndarray) -> Fraction:
@@ -160,16 +160,16 @@ def test_a_row_moves_what_means_are_made_of_by_one_and_no_more(neighbours) -> No
 
 
 def test_what_is_expected_grows_with_the_cells_that_matter_and_a_question_has_the_least_of_its_lines() -> None:
-    few, many = (allowed(np.full(m, 1 / m), 10.0, 8) for m in (4, 64))
+    few, many = (error_allowances(np.full(m, 1 / m), 10.0, 8) for m in (4, 64))
     assert [each.offset for each in few] < [each.offset for each in many]
     assert [each.table is None for each in few] == [slope == 0 for _, slope in PIECES]
     table = few[-1].table
     assert int(table.sum()) == pytest.approx(PIECES[-1][1] / PIECES[-1][0] * few[-1].offset, abs=120)
     empty = np.array([0.5, 0.5, 0.0, 0.0])
-    assert allowed(empty, 10.0, 8)[0].offset == allowed(empty[:2], 10.0, 8)[0].offset
-    assert allowed(empty, 10.0, 8)[-1].table[2] == 0
-    assert [each.offset for each in allowed(empty, 0.0, 8)] == [0] * len(PIECES)
-    assert all(each.offset <= 2**55 for each in allowed(empty, 1e300, 20))
+    assert error_allowances(empty, 10.0, 8)[0].offset == error_allowances(empty[:2], 10.0, 8)[0].offset
+    assert error_allowances(empty, 10.0, 8)[-1].table[2] == 0
+    assert [each.offset for each in error_allowances(empty, 0.0, 8)] == [0] * len(PIECES)
+    assert all(each.offset <= 2**55 for each in error_allowances(empty, 1e300, 20))
 
 
 def boxes(size: int, ordered: bool) -> list[np.ndarray]:
@@ -245,7 +245,9 @@ def test_a_coarse_grid_has_a_wider_quantile() -> None:
     assert quantile(Gaussian(1.0, 2.0, 1.0), 0.01) == pytest.approx(2 * math.sqrt(2 * math.log(100)))
 
 
-@pytest.mark.parametrize("rows", [Rows(10, 10, 10), Rows(2**50, 2**50, 2**50), Rows(100, 50, 200)])
+@pytest.mark.parametrize(
+    "rows", [RowCountInterval(10, 10, 10), RowCountInterval(2**50, 2**50, 2**50), RowCountInterval(100, 50, 200)]
+)
 def test_steps_are_as_fine_as_whole_numbers_allow(rows) -> None:
     bits = step_bits(rows, 100.0)
     assert 0 <= bits <= 20
@@ -295,7 +297,7 @@ def test_small_counts_have_narrower_bars_than_large_ones_of_the_same_attributes(
     assert narrow < wide <= made.flat(names)
     for query, reach in ((small, narrow), (large, wide)):
         lines = []
-        for each in made.allowed(names):
+        for each in made.allowances(names):
             on_cells = 0.0 if each.table is None else query.dot(each.table.astype(float)) / 2**made.bits
             lines.append(max(0.0, each.offset / 2**made.bits + made.margin) + on_cells)
         assert reach == pytest.approx(min(*lines, made.anything[3]) + made.rounding[names])
@@ -312,7 +314,7 @@ def test_any_weights_are_within_what_is_certified() -> None:
     for weights in (rising, zigzag, rng.random((5, 4, 3)), rng.choice([0.2, 0.3], (5, 4, 3))):
         query = Linear.from_table(UNIVERSE, names, weights)
         exact = query.dot(data.marginal(query.attributes))
-        believed = query.dot(made.believed(query.attributes)) * made.rows.estimate
+        believed = query.dot(made.certified_table(query.attributes)) * made.rows.estimate
         reach = made.reach(query.attributes, [query])[0]
         assert abs(exact - believed) <= reach <= made.anything[len(query.attributes)] + 1
     one = Linear.from_table(UNIVERSE, names, rising)
@@ -344,7 +346,7 @@ def test_means_within_one_value_have_the_bar_of_what_they_are_made_of(budget) ->
                 assert made._of_mean(names, query) == pytest.approx(stated, abs=1e-9 * (high + low))
                 reach = made.reach(names, [query])[0]
                 narrower += reach < stated + made.rounding[names] + 1e-6
-                off = query.dot(data.marginal(names)) - made.rows.estimate * query.dot(made.believed(names))
+                off = query.dot(data.marginal(names)) - made.rows.estimate * query.dot(made.certified_table(names))
                 assert abs(off) <= reach
                 lines[k, 0] += 1e-3
                 bent = Linear.from_table(UNIVERSE, names, np.moveaxis(lines, -1, axis))
@@ -362,23 +364,24 @@ def test_a_mean_has_room_for_tables_that_do_not_agree() -> None:
     universe = hr.Universe(a=hr.Integers(0, 4), b=hr.Integers(0, 2))
     counts = np.zeros((5, 3), np.int64)
     counts[[0, 1, 2, 3, 4], [0, 0, 1, 1, 2]] = 500_000, 3, 250_000, 4, 249_993
-    data, pair = Histogram(universe, counts), ("a", "b")
-    learned = Learned.nothing(universe, float(data.rows))
+    data, pair = HistogramSource(universe, counts), ("a", "b")
+    learned = FittedModel.nothing(universe, float(data.rows))
     for name in pair:
         learned.add(Measurement((name,), data.marginal((name,)).astype(float), Gaussian(1.0, 3.0)))
     learned.grow(("a",), ("b",))
     learned.refit(50)
     noise = 300 * np.random.default_rng(0).normal(size=counts.shape)
     learned.add(Measurement(pair, counts + np.rint(noise), Gaussian(1.0, 300.0)))
-    known = Knowledge(learned, 0.05, data.rows)
+    known = FreeAnswers(learned, 0.05, data.rows)
     assert learned.outside == [pair]
     apart = [
-        np.abs(known.believed(pair).sum(axis=1 - i) - known.believed((name,))).max() for i, name in enumerate(pair)
+        np.abs(known.hypothesis_table(pair).sum(axis=1 - i) - known.hypothesis_table((name,))).max()
+        for i, name in enumerate(pair)
     ]
     assert data.rows * max(apart) > 10
-    made = Certified(known, small_sets(known))
+    made = CertifiedCounts(known, small_sets(known))
     made.bits = 10
-    off = {names: (data.marginal(names) << made.bits) - made.stepped(names) for names in made.family}
+    off = {names: (data.marginal(names) << made.bits) - made.in_steps(names) for names in made.family}
     made.anything = {1: max(half_distance(off[name,]) for name in pair) / 1024, 2: math.inf}
     made.means = (max(largest_of_means(off[pair], axis, made.places(pair, axis)) for axis in (0, 1)) + 1) / 1024
     for axis, c, sign in itertools.product((0, 1), (-30.0, 0.0, 0.4, 1.0, 30.0), (-1, 1)):
@@ -388,7 +391,7 @@ def test_a_mean_has_room_for_tables_that_do_not_agree() -> None:
             lines[k] += sign * 0.5 / (1 + abs(c)) * (u - c)
             query = Linear.from_table(universe, pair, np.moveaxis(lines, -1, axis))
             if query.attributes == pair:
-                missed = query.dot(counts) - data.rows * query.dot(made.believed(pair))
+                missed = query.dot(counts) - data.rows * query.dot(made.certified_table(pair))
                 assert abs(missed) <= made.reach(pair, [query])[0] < math.inf
     for k in range(3):  # as near to a line as is taken for one, and far from it for how little it rises
         weights = np.full((5, 3), 0.5)
@@ -401,13 +404,13 @@ def test_a_mean_has_room_for_tables_that_do_not_agree() -> None:
 def test_a_certificate_from_before_there_was_a_number_of_means_is_restored_without_it() -> None:
     known = opened(table())._engine.knowledge
     record = json.loads(json.dumps(known.certified.state(), allow_nan=False))
-    assert Certified.restored(known, record).means == known.certified.means < math.inf
+    assert CertifiedCounts.restore(known, record).means == known.certified.means < math.inf
     del record["means"]
-    older = Certified.restored(known, record)
+    older = CertifiedCounts.restore(known, record)
     assert older.means == math.inf and older.margin == known.certified.margin
     none = opened(table(universe=hr.Universe(sex=hr.Flag(), region=hr.Categories(["n", "e", "s"]))))._engine.knowledge
     record = json.loads(json.dumps(none.certified.state(), allow_nan=False))
-    assert none.certified.means == Certified.restored(none, record).means == math.inf
+    assert none.certified.means == CertifiedCounts.restore(none, record).means == math.inf
 
 
 def test_an_alternating_count_is_as_many_intervals_as_it_has() -> None:
@@ -478,12 +481,12 @@ def test_the_numbers_are_those_of_the_data_when_there_is_no_noise(lead, monkeypa
     for size in (1, 2, 3):
         farthest = 0.0
         for names in itertools.combinations(UNIVERSE.names, size):
-            off = data.marginal(names) - 40_000 * made.believed(names)
+            off = data.marginal(names) - 40_000 * made.certified_table(names)
             farthest = max(farthest, np.abs(off).sum() / 2)
             for q in products(UNIVERSE.sizes(names), [UNIVERSE[n].ordered for n in names]):
                 given = min(
                     each.offset / steps + (0.0 if each.table is None else float((q * each.table).sum()) / steps)
-                    for each in made.allowed(names)
+                    for each in made.allowances(names)
                 )
                 worst = max(worst, abs(float((q * off).sum())) - given)
         share = next(limit.beta for limit in made.certificate.limits if (limit.kind, limit.size) == ("any", size))
@@ -492,7 +495,7 @@ def test_the_numbers_are_those_of_the_data_when_there_is_no_noise(lead, monkeypa
     for number, other in itertools.permutations(UNIVERSE.names, 2):
         if UNIVERSE[number].ordered:
             names = UNIVERSE.order({number, other})
-            off = np.moveaxis(data.marginal(names) - 40_000 * made.believed(names), names.index(number), -1)
+            off = np.moveaxis(data.marginal(names) - 40_000 * made.certified_table(names), names.index(number), -1)
             u = np.linspace(0, 1, UNIVERSE[number].size)
             places = made.places(names, names.index(number)) / 64
             of_means = max(of_means, *np.abs([(u - c) @ line for c, line in zip(places, off, strict=True)]))
@@ -526,7 +529,7 @@ def test_after_a_refit_answers_stay_within_what_was_certified() -> None:
     query = asked.on(UNIVERSE)
     known = session._engine.knowledge
     low, high = known.intervals([query], np.array([0.9]))  # whatever the hypothesis has come to believe
-    certified = query.dot(made.believed(query.attributes))
+    certified = query.dot(made.certified_table(query.attributes))
     reach = made.reach(query.attributes, [query])[0] / 40_000
     assert certified - reach <= low[0] + 1e-9 and high[0] <= certified + reach + 1e-9
     value, error = known.free(query, None)
@@ -647,10 +650,10 @@ def test_bars_that_are_bought_together_are_paid_together_or_not_at_all() -> None
     purchases, spent = session._engine._purchases, session.spent
     queries = [hr.count(age=(1, 3), region={"n"}).on(UNIVERSE), hr.count(sex=True, visits={0, 2}).on(UNIVERSE)]
 
-    def wanted(within: float) -> list[Wanted]:
-        return [Wanted(query, within) for query in queries]
+    def wanted(within: float) -> list[WantedBar]:
+        return [WantedBar(query, within) for query in queries]
 
-    def pays(bars: list[Wanted]) -> bool:
+    def pays(bars: list[WantedBar]) -> bool:
         return session.ledger.affords(*(purchase.event for purchase in purchases.plan(bars)))
 
     refused, paid = 1e-6, 0.5
@@ -681,5 +684,5 @@ def test_what_is_bought_is_nearer_than_what_was_known() -> None:
 
 
 def test_two_estimates_are_weighed_by_their_precision() -> None:
-    assert free_answers._combined(0.1, 0.01, 0.3, 0.03) == pytest.approx(0.1 + 0.2 / 10)
-    assert free_answers._combined(0.1, math.inf, 0.3, 0.03) == 0.3
+    assert free_answers._combine(0.1, 0.01, 0.3, 0.03) == pytest.approx(0.1 + 0.2 / 10)
+    assert free_answers._combine(0.1, math.inf, 0.3, 0.03) == 0.3

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import hedgerow as hr
-from hedgerow.data import Histogram
+from hedgerow.data import HistogramSource
 from hedgerow.engine.practical.contrasts import SINGLE, Contrasts, helmert, of_ranges
 from hedgerow.engine.practical.fit import value_groups
-from hedgerow.engine.practical.fit.residuals import Overview, centred, coordinates, from_coordinates
+from hedgerow.engine.practical.fit.residuals import Overview, center, coordinates, from_coordinates
 from hedgerow.engine.practical.measurement import Measurement
 from hedgerow.errors import InvalidInput
 from hedgerow.privacy.events import Gaussian
@@ -124,7 +124,7 @@ def test_ranged_coordinates_are_exact_and_make_the_residual_again(by, magnitude)
         assert steps * grid == found[cell] and whole[cell] * steps >= 0
         assert max(0, 2 * abs(steps) - 1) ** 2 * P <= twice**2 <= (2 * abs(steps) + 1) ** 2 * P
     reach = 4 * grid * math.sqrt(found.size) + 1e-9 * counts.sum()
-    assert np.abs(from_coordinates(found, by) - centred(counts.astype(float))).max() <= reach
+    assert np.abs(from_coordinates(found, by) - center(counts.astype(float))).max() <= reach
 
 
 def test_an_overview_by_ranges_knows_the_deviation_of_every_query() -> None:
@@ -178,7 +178,7 @@ def test_a_session_expects_ranges_of_what_is_ordered() -> None:
     found = {}
     for universe in ordered_and_not():
         counts = rng.multinomial(20_000, np.full(universe.size, 1 / universe.size)).reshape(universe.shape)
-        session = hr.open(Histogram(universe, counts), universe=universe, budget=hr.Budget(1, 1e-6), seed=1)
+        session = hr.open(HistogramSource(universe, counts), universe=universe, budget=hr.Budget(1, 1e-6), seed=1)
         ranged = {m.attributes: m.ranged for m in session._engine.measurements if m.residual}
         question = hr.count(a={*range(4, 12)}, b="x")
         found[universe["a"].ordered] = (ranged["a", "b"], ranged["b", "c"], session.ask(question).typical)
@@ -188,7 +188,7 @@ def test_a_session_expects_ranges_of_what_is_ordered() -> None:
 
 def test_a_declared_workload_and_a_release_are_measured_alike_everywhere() -> None:
     universe = ordered_and_not()[0]
-    data = Histogram(universe, np.full(universe.shape, 200))
+    data = HistogramSource(universe, np.full(universe.shape, 200))
     session = hr.open(data, universe=universe, budget=hr.Budget(1, 1e-6), seed=1, workload=[hr.marginal("a", "b")])
     release = hr.release(data, universe=universe, budget=hr.Budget(1, 1e-6), seed=1)
     for made in (session, release):
@@ -197,9 +197,9 @@ def test_a_declared_workload_and_a_release_are_measured_alike_everywhere() -> No
 
 def test_an_attribute_merged_to_one_group_is_left_out(monkeypatch) -> None:
     """Of a wide attribute's values all may be too rare to be told apart."""
-    monkeypatch.setattr(value_groups, "grouped", lambda counts, least: np.zeros(len(counts), np.int64))
+    monkeypatch.setattr(value_groups, "group_rare", lambda counts, least: np.zeros(len(counts), np.int64))
     universe = hr.Universe(w=hr.Integers(0, 24), a=hr.Integers(0, 4), f=hr.Flag())
-    data = Histogram(universe, np.full(universe.shape, 8))
+    data = HistogramSource(universe, np.full(universe.shape, 8))
     for workload in (None, [hr.marginal("w", "a"), hr.marginal("a", "f")]):
         session = hr.open(data, universe=universe, budget=hr.Budget(1, 1e-6), workload=workload, seed=1)
         assert session._engine.knowledge.learned.merging.inner["w"].size == 1

@@ -11,8 +11,8 @@ from scipy import stats
 
 import hedgerow as hr
 from hedgerow.convex.minimize import BoundMinimize
-from hedgerow.convex.solver.public_minimum import minimised
-from hedgerow.data import Histogram
+from hedgerow.convex.solver.public_minimum import minimize_over
+from hedgerow.data import HistogramSource
 from hedgerow.engine.practical.convex import loss_certificate
 from hedgerow.engine.practical.convex.excess_bounds import coefficient_bounds
 from hedgerow.errors import InvalidInput, NotPrivateWarning
@@ -32,7 +32,7 @@ def test_a_flattened_loss_is_the_same_at_its_point_and_nowhere_larger() -> None:
     risk = Squared(target="a", features=["b", "d"]).on(UNIVERSE)
     rng = np.random.default_rng(0)
     for theta in rng.uniform(-1, 1, (5, risk.dimension)):
-        flat = loss_certificate.flattened(risk, theta)
+        flat = loss_certificate.flatten_loss(risk, theta)
         assert np.allclose(flat.losses(theta), risk.losses(theta), rtol=1e-12, atol=1e-15)
         for other in rng.uniform(-3, 3, (20, risk.dimension)):
             assert np.all(flat.losses(other) <= risk.losses(other) + 1e-12)
@@ -47,15 +47,15 @@ QUESTIONS = [
 BETA = 0.1
 
 
-def table(rows: int = 3000, seed: int = 0) -> Histogram:
+def table(rows: int = 3000, seed: int = 0) -> HistogramSource:
     """Labels that depend on how features go together, which tables of one attribute do not show."""
     rng = np.random.default_rng(seed)
     y, a, b, c, d = np.indices(UNIVERSE.shape)
     weights = rng.random(UNIVERSE.shape) * np.exp(1.5 * ((a + b + 2 * c + d) % 3 == y))
-    return Histogram(UNIVERSE, rng.multinomial(rows, (weights / weights.sum()).ravel()).reshape(UNIVERSE.shape))
+    return HistogramSource(UNIVERSE, rng.multinomial(rows, (weights / weights.sum()).ravel()).reshape(UNIVERSE.shape))
 
 
-def opened(data: Histogram, seed: int, **options) -> hr.Session:
+def opened(data: HistogramSource, seed: int, **options) -> hr.Session:
     given = {
         "budget": hr.Budget(0.5, 1e-6),
         "beta": BETA,
@@ -67,7 +67,7 @@ def opened(data: Histogram, seed: int, **options) -> hr.Session:
     return hr.open(data, universe=UNIVERSE, seed=seed, progress=False, **given)
 
 
-def missed(data: Histogram, session: hr.Session) -> bool:
+def missed(data: HistogramSource, session: hr.Session) -> bool:
     answers = [session.ask(question) for question in QUESTIONS]
     assert all(answer.error is not None for answer in answers)
     return any(unsafe_excess_risk(data, a.query, a.value, tolerance=1e-6) > a.error for a in answers)
@@ -93,7 +93,7 @@ def _any_of_them(worth):
     return lambda known, question, reach, *rest: worth(known, question, abs(reach), *rest)
 
 
-def missed_by_certificate(data: Histogram, seed: int) -> bool:
+def missed_by_certificate(data: HistogramSource, seed: int) -> bool:
     certified = opened(data, seed)._engine.public.losses
     found = [(q, certified.get(q.on(UNIVERSE))) for q in QUESTIONS]
     return any(unsafe_excess_risk(data, q, f[0], tolerance=1e-6) > f[1] for q, f in found if f is not None)
@@ -122,13 +122,13 @@ def test_in_whole_sessions_the_bounds_of_adaptively_chosen_models_hold_together(
     assert misses <= most_misses(sessions)
 
 
-def best(data: Histogram, question: hr.Query) -> np.ndarray:
+def best(data: HistogramSource, question: hr.Query) -> np.ndarray:
     bound = question.on(UNIVERSE)
     assert isinstance(bound, BoundMinimize)
-    return minimised(bound.risk, data.marginal(bound.attributes), bound.over, 1e-9).theta
+    return minimize_over(bound.risk, data.marginal(bound.attributes), bound.over, 1e-9).theta
 
 
-def inside(data: Histogram, question: hr.Query, answer: hr.Answer) -> bool:
+def inside(data: HistogramSource, question: hr.Query, answer: hr.Answer) -> bool:
     if answer.coefficient_errors is None:
         return True
     return bool((np.abs(answer.value - best(data, question)) <= answer.coefficient_errors + 1e-5).all())
@@ -169,9 +169,9 @@ def test_a_session_on_a_ledger_that_lasts_has_the_same_bounds_again(tmp_path, mo
 def test_what_is_certified_is_not_lost_by_learning_more() -> None:
     """After a purchase the hypothesis has another answer: the one that was certified is kept while its bound is better."""
     session = opened(table(), 0, reserve=0.6)
-    before = session._engine.minimise(QUESTIONS[0].on(UNIVERSE), None)
+    before = session._engine.minimize(QUESTIONS[0].on(UNIVERSE), None)
     session.ask(hr.marginal("a", "b"), within=session.ask(hr.marginal("a", "b")).error.max() / 2)
-    after = session._engine.minimise(QUESTIONS[0].on(UNIVERSE), None)
+    after = session._engine.minimize(QUESTIONS[0].on(UNIVERSE), None)
     assert np.array_equal(before.value, after.value) and before.error == after.error
 
 
@@ -231,7 +231,7 @@ def test_where_nothing_curves_no_coefficient_is_bounded() -> None:
 def test_the_theory_prices_every_question_at_nothing_or_refuses(neighbours) -> None:
     counts = np.full(UNIVERSE.shape, 10**7)
     session = hr.open(
-        Histogram(UNIVERSE, counts), universe=UNIVERSE, budget=hr.Budget(1, 1e-6, neighbours=neighbours),
+        HistogramSource(UNIVERSE, counts), universe=UNIVERSE, budget=hr.Budget(1, 1e-6, neighbours=neighbours),
         profile="theory", queries=100, workload=[hr.minimize(Absolute(target="y"), hr.L2Ball(0.5))], seed=0, progress=False,
     )  # fmt: skip
     asked = [

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import hedgerow as hr
-from hedgerow.data import Histogram
+from hedgerow.data import HistogramSource
 from hedgerow.privacy.guard_round import ABOVE
 from hedgerow.privacy.ledger import Accountant, Entry, Ledger
 from hedgerow.query.bound import Estimate
@@ -21,8 +21,8 @@ from hedgerow.query.counts import bound
 
 UNIVERSE = hr.Universe(a=hr.Integers(0, 5), b=hr.Flag(), c=hr.Categories(["w", "x", "y"]), d=hr.Integers(0, 3))
 SHARES = np.random.default_rng(7).dirichlet(np.full(UNIVERSE.size, 0.3))
-FEW = Histogram(UNIVERSE, np.round(40_000 * SHARES).astype(np.int64))
-MANY = Histogram(UNIVERSE, np.round(1e8 * SHARES).astype(np.int64))
+FEW = HistogramSource(UNIVERSE, np.round(40_000 * SHARES).astype(np.int64))
+MANY = HistogramSource(UNIVERSE, np.round(1e8 * SHARES).astype(np.int64))
 BUDGETS = {
     f"{neighbours} {'pure' if delta == 0 else 'approximate'}": hr.Budget(1.0, delta, neighbours)
     for neighbours in ("replace", "add-remove")
@@ -258,7 +258,7 @@ def test_a_private_number_of_rows_that_nothing_is_left_to_measure_is_refused() -
 @pytest.mark.parametrize("name", BUDGETS)
 def test_a_round_that_was_open_is_over_and_the_next_is_charged(name) -> None:
     wide = [hr.count(a=a, b=True, c={"w", "x"}, d=(0, 1)) for a in range(6)]
-    some = Histogram(UNIVERSE, np.round(1e6 * SHARES).astype(np.int64))
+    some = HistogramSource(UNIVERSE, np.round(1e6 * SHARES).astype(np.int64))
 
     def opened(**options: Any) -> hr.Session:
         return hr.open(
@@ -304,7 +304,7 @@ def test_an_entry_that_cannot_have_been_written_is_refused(about) -> None:
 @pytest.mark.parametrize("rows", [2_000_000, 20_000_000])
 @pytest.mark.parametrize("name", ["replace approximate", "replace pure"])
 def test_a_large_reserve_on_a_large_table_leaves_the_guard_out(name, rows) -> None:
-    large = Histogram(UNIVERSE, np.round(rows * SHARES).astype(np.int64))
+    large = HistogramSource(UNIVERSE, np.round(rows * SHARES).astype(np.int64))
     session = hr.open(large, universe=UNIVERSE, budget=BUDGETS[name], reserve=0.85, seed=0)
     assert session._engine.guard is None
     assert session.remaining >= 0.84 * session.budget.total

@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 from paying import paid
 
 import hedgerow as hr
-from hedgerow.data import Histogram
+from hedgerow.data import HistogramSource
 from hedgerow.engine.practical import free_answers
-from hedgerow.engine.practical.bars.error_bars import ErrorBars, Measurement, Rows
-from hedgerow.engine.practical.engine import planned_guard
-from hedgerow.engine.practical.fit.residuals import Evidence, Overview, centred, coordinates, from_coordinates, subsets
+from hedgerow.engine.practical.bars.error_bars import ErrorBars, Measurement, RowCountInterval
+from hedgerow.engine.practical.engine import plan_guard
+from hedgerow.engine.practical.fit.residuals import Evidence, Overview, center, coordinates, from_coordinates, subsets
 from hedgerow.engine.practical.measure import prefit as selection
 from hedgerow.engine.practical.measure.prefit import Prefit
-from hedgerow.model.log_linear import Local, LogLinear, Target, minimise
+from hedgerow.model.log_linear import LocalModel, LogLinear, Target, minimize
 from hedgerow.privacy.allowance import Allowance
 from hedgerow.privacy.events import Gaussian, Laplace
 from hedgerow.privacy.ledger import Accountant
@@ -90,9 +90,9 @@ def test_coordinates_are_an_isometry_of_the_residual_up_to_half_a_step(names, se
     table = np.random.default_rng(seed).integers(0, 1000, size=UNIVERSE.sizes(names))
     inside = coordinates(table, selection.GRID)
     assert inside.shape == tuple(m - 1 for m in table.shape)
-    assert np.abs(from_coordinates(inside) - centred(table)).max() <= selection.GRID / 2 * math.sqrt(inside.size) + 1e-9
+    assert np.abs(from_coordinates(inside) - center(table)).max() <= selection.GRID / 2 * math.sqrt(inside.size) + 1e-9
     reach = selection.GRID / 2 * math.sqrt(inside.size) + 1e-9
-    assert np.linalg.norm(inside) == pytest.approx(np.linalg.norm(centred(table)), abs=reach)
+    assert np.linalg.norm(inside) == pytest.approx(np.linalg.norm(center(table)), abs=reach)
 
 
 @pytest.mark.parametrize("sizes", [(2,), (2, 2), (3, 5), (2, 7), (2, 3, 4)])
@@ -155,7 +155,7 @@ def test_a_fit_is_the_optimum_that_a_plain_optimiser_finds() -> None:
     from scipy.optimize import minimize
 
     model, targets, rows = fitted()
-    minimise(model, targets, rows, steps=500, tolerance=1e-10)
+    minimize(model, targets, rows, steps=500, tolerance=1e-10)
     y = np.concatenate([t.counts.ravel() for t in targets])
     a = np.concatenate([t.ridge.ravel() for t in targets])
 
@@ -177,9 +177,9 @@ def test_the_gradient_of_the_fit_is_that_of_its_objective() -> None:
 
 def test_growing_a_model_changes_its_structure_and_not_its_distribution() -> None:
     model, targets, rows = fitted()
-    minimise(model, targets, rows, steps=50, tolerance=1e-3)
+    minimize(model, targets, rows, steps=50, tolerance=1e-3)
     query = hr.count(a=1, b=2, c=3).on(UNIVERSE)
-    larger = model.grown([("a", "c")], query)
+    larger = model.grow([("a", "c")], query)
     for names in SETS:
         assert np.allclose(larger.marginal(names), model.marginal(names), atol=1e-12)
         assert np.allclose(larger.hypothesis().marginal(names), model.marginal(names), atol=1e-12)
@@ -192,7 +192,7 @@ def test_a_single_query_is_fitted_like_a_table() -> None:
     targets = [Target(onto(x, s).astype(float), np.full(UNIVERSE.sizes(s), 1e-6)) for s in model.sets]
     wanted = 0.5 * min(onto(x, ("a",))[1], onto(x, ("b",))[2], onto(x, ("c",))[3])
     targets.append(Target(np.asarray(wanted), np.asarray(1e-6)))
-    minimise(model, targets, 5000.0, steps=500, tolerance=1e-12)
+    minimize(model, targets, 5000.0, steps=500, tolerance=1e-12)
     assert 5000 * query.dot(model.marginal(query.attributes)) == pytest.approx(wanted, rel=1e-3)
 
 
@@ -200,8 +200,8 @@ def test_a_local_fit_meets_its_targets_and_keeps_the_rest_of_its_base() -> None:
     rng = np.random.default_rng(7)
     base = rng.dirichlet(np.ones(12)).reshape(3, 4)
     wanted = rng.dirichlet(np.ones(3))
-    local = Local(("b", "c"), base, [("b",)])
-    minimise(local, [Target(1000 * wanted, np.full(3, 1e-9))], 1000.0, steps=200, tolerance=1e-12)
+    local = LocalModel(("b", "c"), base, [("b",)])
+    minimize(local, [Target(1000 * wanted, np.full(3, 1e-9))], 1000.0, steps=200, tolerance=1e-12)
     assert np.allclose(local.table().sum(axis=1), wanted, atol=1e-6)
     assert np.allclose(
         local.table() / local.table().sum(axis=1, keepdims=True), base / base.sum(axis=1, keepdims=True), atol=1e-6
@@ -231,7 +231,7 @@ def test_the_bars_hold_for_questions_chosen_to_break_them(event, kind) -> None:
             query = hr.linear("x", np.clip(0.5 + z / 60, 0, 1))
         bars = ErrorBars(universe, 0.2)
         bars.add(Measurement(("x",), y, event))
-        low, high = bars.intervals([query.on(universe)], Rows(4800, 4800, 4800))
+        low, high = bars.intervals([query.on(universe)], RowCountInterval(4800, 4800, 4800))
         truth = query.on(universe).dot(data) / 4800
         misses += not low[0] - 1e-12 <= truth <= high[0] + 1e-12
     assert misses <= 67
@@ -244,7 +244,7 @@ def test_bars_of_cells_are_those_of_cells_asked_one_by_one() -> None:
         bars.add(noisy(x, s, 10.0, i))
     from hedgerow.query.linear import marginal_cells
 
-    rows = Rows(5000, 4990, 5010)
+    rows = RowCountInterval(5000, 4990, 5010)
     for names in [("b",), ("b", "c"), ("a", "b")]:
         together = bars.cell_intervals(names, rows)
         alone = bars.intervals(marginal_cells(UNIVERSE, names), rows)
@@ -262,18 +262,18 @@ def test_an_unmeasured_conjunction_is_bounded_by_its_parts() -> None:
     for i, s in enumerate([("a", "b"), ("c",)]):
         bars.add(noisy(x, s, 2.0, i))
     query = hr.count(a=1, b={0, 1, 2}, c=(0, 2)).on(UNIVERSE)
-    low, high = bars.intervals([query], Rows(5000, 5000, 5000))
+    low, high = bars.intervals([query], RowCountInterval(5000, 5000, 5000))
     assert low[0] <= query.dot(onto(x, query.attributes)) / 5000 <= high[0] < 1
 
 
 def test_the_guard_is_bought_where_it_helps_and_follows_a_public_rule() -> None:
     budget = hr.Budget(1, 1e-9)
-    assert planned_guard(budget, 48_842, 100_000, 0.025) is None
-    large = planned_guard(budget, 10**7, 100_000, 0.025)
+    assert plan_guard(budget, 48_842, 100_000, 0.025) is None
+    large = plan_guard(budget, 10**7, 100_000, 0.025)
     assert large is not None
     assert large.promise <= 0.02
-    assert planned_guard(budget, 10**7, 100_000, 0.025, share=0.0) is None
-    assert planned_guard(budget, 48_842, 100_000, 0.025, share=0.2) is not None
+    assert plan_guard(budget, 10**7, 100_000, 0.025, share=0.0) is None
+    assert plan_guard(budget, 48_842, 100_000, 0.025, share=0.2) is not None
 
 
 @pytest.mark.parametrize("budget", [hr.Budget(1, 1e-6), hr.Budget(1, 1e-6, "add-remove"), hr.Budget(2, 0.0)])
@@ -283,7 +283,7 @@ def test_a_prefit_spends_its_allowance_and_no_more(budget, everything) -> None:
     rows = 50_000.0 if budget.neighbours == "replace" else None
     workload = {t: 1.0 for t in itertools.combinations(UNIVERSE.names, 2)}
     allowance = Allowance.of(accountant, 0.7 * budget.total)
-    prefit = Prefit(Histogram(UNIVERSE, counts(11, 50_000)), Seeded(12), workload, allowance, rows)
+    prefit = Prefit(HistogramSource(UNIVERSE, counts(11, 50_000)), Seeded(12), workload, allowance, rows)
     learned = prefit.run(everything=everything)
     assert accountant.spent == pytest.approx(0.7 * budget.total, rel=1e-6)
     assert accountant.spent <= 0.7 * budget.total * (1 + 1e-9)
@@ -296,7 +296,7 @@ def test_a_model_that_cannot_hold_the_workload_is_corrected_where_it_was_measure
     monkeypatch.setattr(selection, "LARGEST_MODEL_CELLS", 15)
     monkeypatch.setattr(selection, "OVERVIEW_CELLS", 15)
     budget = hr.Budget(10, 1e-6)
-    data = Histogram(UNIVERSE, counts(13, 50_000))
+    data = HistogramSource(UNIVERSE, counts(13, 50_000))
     workload = {t: 1.0 for t in itertools.combinations(UNIVERSE.names, 2)}
     learned = Prefit(data, Seeded(14), workload, Allowance.of(Accountant(budget)), 50_000.0).run(everything=True)
     missing = [t for t in workload if t not in learned.model.sets]
@@ -310,7 +310,7 @@ def test_a_model_that_cannot_hold_the_workload_is_corrected_where_it_was_measure
 
 def test_linear_queries_of_one_value_attributes_need_no_bar() -> None:
     universe = hr.Universe.from_sizes({"only": 1, "x": 3})
-    data = Histogram(universe, np.array([[10, 20, 30]]))
+    data = HistogramSource(universe, np.array([[10, 20, 30]]))
     session = hr.open(data, universe=universe, budget=hr.Budget(1, 1e-6), seed=15)
     assert session.ask(hr.count(only=0)).value == 1.0
     assert session.ask(hr.marginal("only", "x")).value.shape == (1, 3)
@@ -319,7 +319,7 @@ def test_linear_queries_of_one_value_attributes_need_no_bar() -> None:
 
 def test_a_measurement_too_large_for_the_model_still_answers_its_own_question(monkeypatch) -> None:
     monkeypatch.setattr(free_answers, "ROOM", 10)
-    data = Histogram(UNIVERSE, counts(16, 50_000))
+    data = HistogramSource(UNIVERSE, counts(16, 50_000))
     session = hr.open(data, universe=UNIVERSE, budget=hr.Budget(1, 1e-6), reserve=0.4, seed=17)
     query = hr.count(a=1, b={0, 2}, c={1, 3})
     answer = session.ask(query, within=session.ask(query).error / 3)

@@ -15,17 +15,17 @@ from scipy import stats
 import hedgerow as hr
 from hedgerow.convex.minimize import BoundMinimize
 from hedgerow.convex.solver.gradient_sums import GradientSums
-from hedgerow.convex.solver.public_minimum import minimised
-from hedgerow.data import Histogram, Table
+from hedgerow.convex.solver.public_minimum import minimize_over
+from hedgerow.data import HistogramSource, Table
 from hedgerow.engine import theory
 from hedgerow.engine.practical import engine as practical
 from hedgerow.engine.practical.contrasts import along
 from hedgerow.engine.practical.convex.excess_bounds import excess_bound
-from hedgerow.engine.practical.engine import Practical
-from hedgerow.engine.practical.free_answers import Knowledge, Learned
+from hedgerow.engine.practical.engine import PracticalEngine
+from hedgerow.engine.practical.free_answers import FittedModel, FreeAnswers
 from hedgerow.engine.practical.measure.prefit import residual_event
 from hedgerow.engine.practical.measure.purchases import NUMBER, TABLE, Purchases
-from hedgerow.engine.release import Offline
+from hedgerow.engine.release import ReleaseEngine
 from hedgerow.model.hypothesis import Hypothesis
 from hedgerow.privacy.allowance import Amount
 from hedgerow.privacy.events import Gaussian, Laplace
@@ -43,31 +43,31 @@ PRIVATE_N = hr.Budget(1.0, 1e-6, "add-remove")
 REGRESSION = hr.minimize(hr.losses.Squared(target="a", features=["b", "c"]), hr.L2Ball(1.0))
 
 
-def table(rows: int, seed: int = 0) -> Histogram:
+def table(rows: int, seed: int = 0) -> HistogramSource:
     """Of exactly so many rows, far from uniform, and from that of another seed."""
     shares = np.random.default_rng(seed).dirichlet(np.full(UNIVERSE.size, 0.3))
     counts = np.floor(rows * shares).astype(np.int64)
     counts[0] += rows - counts.sum()
-    return Histogram(UNIVERSE, counts)
+    return HistogramSource(UNIVERSE, counts)
 
 
-def even(rows: int) -> Histogram:
+def even(rows: int) -> HistogramSource:
     counts = np.full(UNIVERSE.size, rows // UNIVERSE.size)
     counts[0] += rows - counts.sum()
-    return Histogram(UNIVERSE, counts)
+    return HistogramSource(UNIVERSE, counts)
 
 
-def opened(data: Histogram, budget: hr.Budget, **options: Any) -> hr.Session:
+def opened(data: HistogramSource, budget: hr.Budget, **options: Any) -> hr.Session:
     return hr.open(data, universe=UNIVERSE, budget=budget, seed=3, **options)
 
 
-def thrifty(data: Histogram, budget: hr.Budget, **options: Any) -> hr.Session:
+def thrifty(data: HistogramSource, budget: hr.Budget, **options: Any) -> hr.Session:
     """Most of the budget is left to be spent on what is asked."""
     return opened(data, budget, reserve=0.8, workload=[hr.count(a=1)], **options)
 
 
-def engine_of(session: hr.Session) -> Practical:
-    assert isinstance(session._engine, Practical)
+def engine_of(session: hr.Session) -> PracticalEngine:
+    assert isinstance(session._engine, PracticalEngine)
     return session._engine
 
 
@@ -191,13 +191,13 @@ def test_what_a_convex_question_pays_for_it_draws_at_the_price_of_a_row(budget) 
     """Err is measured for all that a row moves it, and gradients in the norm that their noise is for: ℓ1 of Laplace."""
     ledger, noise = Accountant(budget), Counting(0)
     options: dict[str, Any] = {"workload": [hr.count(a=1)], "queries": 10, "beta": 0.1, "guard": 0.0, "reserve": 0.5}
-    engine = practical.prefitted(table(200_000), ledger, noise, **options)
+    engine = practical.build_practical_engine(table(200_000), ledger, noise, **options)
     question, convex, opening = asked_of(REGRESSION), engine._convex, len(ledger.entries())
-    theta = engine.minimise(question, None).value
+    theta = engine.minimize(question, None).value
     excess, event = convex._check(question, theta, 0.5)
     assert event.sensitivity >= excess.sensitivity(event.grid)
     width = engine.knowledge.bars.number(event)
-    bar = convex._measured(question, excess, event)
+    bar = convex._measure_excess(question, excess, event)
     (measured,) = [entry for entry in ledger.entries() if entry.why == NUMBER]
     assert bar == pytest.approx((max(measured.released[0], 0.0) + width + excess.below) / 200_000)
     assert convex._oracle(question, theta, 0.1 * budget.total) is not None
@@ -212,7 +212,7 @@ def test_what_a_convex_question_pays_for_it_draws_at_the_price_of_a_row(budget) 
 def test_a_table_too_large_to_count_is_refused_before_it_is_charged() -> None:
     huge = hr.Universe(x=hr.Integers(0, 9999), y=hr.Integers(0, 9999))
     ledger, data = Accountant(APPROXIMATE), Table(pd.DataFrame({"x": [1, 2], "y": [3, 4]}), huge)
-    purchases = Purchases(data, ledger, Seeded(0), Knowledge(Learned.nothing(huge, 2.0), 0.1, 2))
+    purchases = Purchases(data, ledger, Seeded(0), FreeAnswers(FittedModel.nothing(huge, 2.0), 0.1, 2))
     with pytest.raises(hr.TooLarge):
         purchases.table(("x", "y"), Gaussian(1.0, 50.0))
     assert ledger.spent == 0
@@ -287,9 +287,9 @@ def test_the_worst_table_at_a_distance_has_no_more_excess_risk_than_is_stated(ki
     universe = hr.Universe(y=hr.Flag())
     question = hr.minimize(getattr(hr.losses, kind)(target="y"), hr.Box(-1.0, 1.0)).on(universe)
     hypothesis = Hypothesis(universe)
-    found, believed = question.fitted(hypothesis)
+    found, believed = question.fit_on(hypothesis)
     worst = believed + distance * np.array([-1.0, 1.0]) / math.sqrt(2)
-    best = minimised(question.risk, worst, question.over, 1e-9)
+    best = minimize_over(question.risk, worst, question.over, 1e-9)
     excess = question.risk.objective(worst).value(found.theta) - best.value
     bound = excess_bound(question, believed, found, distance)
     assert 0 < excess <= bound
@@ -320,11 +320,11 @@ def test_a_guard_that_is_used_up_is_off_and_one_that_is_taken_up_has_the_rounds_
 # Releases and the theory
 
 
-def offline(stopped: bool) -> tuple[Offline, Linear, Linear]:
+def offline(stopped: bool) -> tuple[ReleaseEngine, Linear, Linear]:
     inside, outside = (Linear.from_table(UNIVERSE, ("a",), np.eye(4)[i]) for i in (0, 1))
     config = mwem.configure(APPROXIMATE, cells=24, scale=10**7, queries=1, beta=0.05, alpha=0.05)
     released = mwem.MWEMRelease(Hypothesis(UNIVERSE), (), 0, stopped=stopped)
-    return Offline(released, config, [inside]), inside, outside
+    return ReleaseEngine(released, config, [inside]), inside, outside
 
 
 def test_a_release_that_did_not_stop_promises_nothing() -> None:
@@ -349,10 +349,10 @@ def test_the_theory_knows_n_as_well_as_its_noise_allows(beta) -> None:
         assert 2 * law.sf(theory._reach(event, beta)) <= beta
 
 
-def theoretical(budget: hr.Budget) -> theory.Theory:
+def theoretical(budget: hr.Budget) -> theory.TheoryEngine:
     question = asked_of(hr.minimize(hr.losses.Squared(target="c"), hr.Box(-1.0, 1.0)))
-    return theory.calibrated(
-        table(10**8), Accountant(budget), Seeded(0), convex=[question], queries=50, beta=0.1, alpha=None, vouched=(),
+    return theory.build_theory_engine(
+        table(10**8), Accountant(budget), Seeded(0), convex=[question], queries=50, beta=0.1, alpha=None, trusted_losses=(),
     )  # fmt: skip
 
 
@@ -373,7 +373,7 @@ def test_where_n_is_private_the_convex_promise_of_the_theory_is_wider() -> None:
     assert engine._convex is not None and 0 < engine._doubt < 1
     question = asked_of(hr.minimize(hr.losses.Squared(target="c"), hr.Box(-1.0, 1.0)))
     with pytest.raises(hr.InvalidInput, match="within must be at least alpha"):
-        engine.minimise(question, engine._convex.config.alpha * (1 + engine._doubt / 2))
+        engine.minimize(question, engine._convex.config.alpha * (1 + engine._doubt / 2))
 
 
 def test_the_theory_refuses_what_its_theorem_does_not_give() -> None:

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import hedgerow as hr
-from hedgerow.data import Histogram
+from hedgerow.data import HistogramSource
 from hedgerow.engine.practical.engine import CERTIFICATE, RESERVE_OF_UNKNOWN
-from hedgerow.engine.practical.fit.residuals import Evidence, centred
-from hedgerow.engine.practical.free_answers import Knowledge, Learned
+from hedgerow.engine.practical.fit.residuals import Evidence, center
+from hedgerow.engine.practical.free_answers import FittedModel, FreeAnswers
 from hedgerow.engine.practical.measure import prefit as selection
 from hedgerow.engine.practical.measure.prefit import Prefit, residual_event
 from hedgerow.engine.practical.measurement import Measurement
@@ -27,13 +27,13 @@ PARITY = ("a", "b", "c")
 ROWS = 20_000
 
 
-def table(rows: int = ROWS) -> Histogram:
+def table(rows: int = ROWS) -> HistogramSource:
     """c says whether a and b differ, which no pair shows; e follows from d, which a pair shows; all else is independent."""
     cells = np.indices(UNIVERSE.shape)
     a, b, c, d, e = cells
     weights = np.where(c == (a != b), 0.8, 0.2) * np.where(e == d // 2, 0.9, 0.05)
     weights = weights / weights.sum()
-    return Histogram(UNIVERSE, np.round(rows * weights).astype(np.int64))
+    return HistogramSource(UNIVERSE, np.round(rows * weights).astype(np.int64))
 
 
 def fitted(
@@ -61,7 +61,7 @@ def test_of_three_attributes_the_residual_alone_is_measured(neighbours) -> None:
     made, ledger = fitted(neighbours)
     chosen = after_the_overview(made)
     (parity,) = (m for m in chosen if m.attributes == PARITY)
-    assert parity.residual and parity.values == pytest.approx(centred(parity.values))
+    assert parity.residual and parity.values == pytest.approx(center(parity.values))
     assert all(m.residual == (len(m.attributes) == 3) for m in chosen)
     # one coordinate, that a row of flags moves by (1/2)^(3/2), or twice that where it may be replaced
     moved = math.sqrt(1 / 8) * (1 if neighbours == "add-remove" else 2)
@@ -89,7 +89,7 @@ def test_a_residual_counts_the_noise_of_smaller_tables_against_it_but_what_it_te
     evidence = Evidence(UNIVERSE, 5e3)
     sigmas = {s: 5.0 + i for i, s in enumerate([("a",), ("b",), ("d",), ("a", "b"), ("a", "d"), ("b", "d")])}
     for s, σ in sigmas.items():
-        values = centred(rng.normal(size=UNIVERSE.sizes(s)))
+        values = center(rng.normal(size=UNIVERSE.sizes(s)))
         evidence.add(Measurement(s, values, Gaussian(1.0, σ), residual=True))
     assert evidence.lacks_residual(("a", "b", "d"))
     assert not evidence.lacks_residual(("a", "b")) and not evidence.lacks_residual(("a", "b", "c"))
@@ -164,12 +164,12 @@ def test_bars_are_those_of_the_overview_and_a_session_taken_up_has_them_again(ne
     assert not learned.overview.covers(PARITY)
     rows = float(data.rows) if neighbours == "replace" else None
     state = json.loads(json.dumps(learned.state()))
-    again = Learned.restored(UNIVERSE, rows, state)
+    again = FittedModel.restore(UNIVERSE, rows, state)
     assert again.overview.sets == learned.overview.sets and not again.overview.covers(PARITY)
     assert again.evidence.estimate(PARITY)[1] == learned.evidence.estimate(PARITY)[1]
     public = None if rows is None else data.rows
     asked = [hr.count(a=True, d=(1, 3)).on(UNIVERSE), hr.count(a=True, b=True, c=False).on(UNIVERSE)]
-    first, second = (Knowledge(each, 0.05, public).free_all(asked) for each in (learned, again))
+    first, second = (FreeAnswers(each, 0.05, public).free_all(asked) for each in (learned, again))
     assert np.array_equal(first, second)
 
 
@@ -180,10 +180,10 @@ def test_a_snapshot_from_before_rounds_measured_residuals_is_read() -> None:
     made.measurements[count:] = []
     state = made.state()
     del state["overview"]
-    assert Learned.restored(UNIVERSE, None, state).overview.measured == count
+    assert FittedModel.restore(UNIVERSE, None, state).overview.measured == count
     for wrong in (-1, 0, count + 1):
         with pytest.raises(hr.InvalidInput, match=r"overview must .*Found"):
-            Learned.restored(UNIVERSE, None, state | {"overview": wrong})
+            FittedModel.restore(UNIVERSE, None, state | {"overview": wrong})
 
 
 @pytest.mark.parametrize("neighbours", ["replace", "add-remove"])

@@ -11,7 +11,7 @@ import pytest
 import hedgerow as hr
 from hedgerow import wire
 from hedgerow.data import Table
-from hedgerow.data.row_store import columns_of, stored
+from hedgerow.data.row_store import columns_of, row_store
 from hedgerow.errors import BudgetExceeded, InvalidInput
 from hedgerow.privacy.events import FlippedRows, Subsampled
 
@@ -87,23 +87,25 @@ def test_a_function_that_asks_the_session_in_turn_is_charged_nothing_and_says_0(
     answer = s.ask(hr.statistic(asking, "age", within=0.05))
     before = len(s.log)
     assert answer.value < 0.05
-    s.flip(hr.statistic(asking, "age"))
+    s.sample_yes_no(hr.statistic(asking, "age"))
     assert len(s.log) == before + 1
     assert s.ask(hr.statistic(lambda age: 1.0, "age", within=0.1)).value > 0.9
 
 
 def test_flips_are_bits_of_rows_at_random_and_an_interval_narrows_as_they_come() -> None:
     s = session()
-    assert isinstance(s.flip(hr.count(smoker=True)), bool)
+    assert isinstance(s.sample_yes_no(hr.count(smoker=True)), bool)
     assert s.log[-1].event == FlippedRows(s.log[-1].event.heads, N, 1) and s.log[-1].released[0].shape == (1,)
     truth = people()["smoker"].mean()
     last = None
-    for found in itertools.islice(s.flips(hr.count(smoker=True), lies=0.1, at_once=500), 12):
+    for found in itertools.islice(s.sample_yes_no_stream(hr.count(smoker=True), lies=0.1, at_once=500), 12):
         assert found.low <= truth <= found.high and found.low <= found.value <= found.high
         assert last is None or (found.low >= last.low and found.high <= last.high and found.flips == last.flips + 500)
         last = found
     assert last is not None and last.error < 0.05
-    by_function = itertools.islice(s.flips(hr.statistic(lambda age: age % 4 == 0, "age"), at_once=3000), 1)
+    by_function = itertools.islice(
+        s.sample_yes_no_stream(hr.statistic(lambda age: age % 4 == 0, "age"), at_once=3000), 1
+    )
     assert abs(next(by_function).value - truth) < 0.1
 
 
@@ -111,7 +113,7 @@ def test_no_function_is_stored_or_sent_and_a_ledger_that_paid_for_one_still_is()
     s = session()
     asked = hr.statistic(lambda age: age > 40, "age", within=0.05)
     answer = s.ask(asked)
-    s.flip(asked)
+    s.sample_yes_no(asked)
     for thing in (asked, answer):
         with pytest.raises(InvalidInput, match="function has no JSON form"):
             wire.dumps(thing)
@@ -126,8 +128,8 @@ def test_a_session_without_rows_says_how_to_have_them() -> None:
     without = session(rows=False)
     for ask in (
         lambda: without.ask(hr.statistic(abs, "age", within=0.1)),
-        lambda: without.flip(hr.count(smoker=True)),
-        lambda: without.flips(hr.count(smoker=True)),
+        lambda: without.sample_yes_no(hr.count(smoker=True)),
+        lambda: without.sample_yes_no_stream(hr.count(smoker=True)),
     ):
         with pytest.raises(InvalidInput, match=r"must be opened with rows.*hr.open\(…, rows=True\)"):
             ask()
@@ -150,10 +152,10 @@ def test_counts_alone_have_no_rows_unless_a_store_of_as_many_is_given() -> None:
     data = Table(people(), UNIVERSE)
     given = {"universe": UNIVERSE, "budget": hr.Budget(1.0, 1e-6), "seed": 0}
     with pytest.raises(InvalidInput, match="rows must be a store of rows if the source has only counts"):
-        hr.open(data, rows=True, **given)
+        hr.open(data, keep_rows=True, **given)
     with pytest.raises(InvalidInput, match=f"must be the {N} rows of the table. Found {N - 1}"):
-        hr.open(data, rows=stored(people()[1:], columns_of(UNIVERSE)), **given)
-    s = hr.open(data, rows=stored(people(), {"age": float, "smoker": bool}), **given)
+        hr.open(data, keep_rows=row_store(people()[1:], columns_of(UNIVERSE)), **given)
+    s = hr.open(data, keep_rows=row_store(people(), {"age": float, "smoker": bool}), **given)
     assert abs(s.ask(hr.statistic(lambda age: age / 100, "age", within=0.1)).value - 0.535) < 0.1
 
 
@@ -164,14 +166,14 @@ def test_a_statistic_is_asked_alone_and_says_how_well() -> None:
     with pytest.raises(InvalidInput, match="within must be given for a statistic"):
         s.ask(hr.statistic(abs, "age"))
     with pytest.raises(InvalidInput, match="A predicate must be true or false"):
-        s.flip(hr.mean("age"))
+        s.sample_yes_no(hr.mean("age"))
 
 
 def test_a_folder_keeps_the_rows_for_the_next_session(tmp_path) -> None:
     people().to_parquet(tmp_path / "t.parquet")
     for _ in range(2):
         s = hr.open(
-            tmp_path / "t.parquet", universe=UNIVERSE, budget=hr.Budget(1.0, 1e-6), rows=tmp_path / "rows", seed=0
+            tmp_path / "t.parquet", universe=UNIVERSE, budget=hr.Budget(1.0, 1e-6), keep_rows=tmp_path / "rows", seed=0
         )
         assert s.ask(hr.statistic(lambda age: age >= 18, "age", within=0.1)).value > 0.9
     assert (tmp_path / "rows" / "columns.json").exists()
@@ -191,7 +193,7 @@ def test_what_is_seen_besides_the_answer_does_not_depend_on_a_row(neighbour) -> 
         frame = people().astype({"age": float})
         if changed:
             frame.loc[0, "age"] = neighbour
-        s = hr.open(frame, universe=UNIVERSE, budget=hr.Budget(1.0, 1e-6), queries=100, rows=True, seed=1)
+        s = hr.open(frame, universe=UNIVERSE, budget=hr.Budget(1.0, 1e-6), queries=100, keep_rows=True, seed=1)
         answer = s.ask(hr.statistic(strange, "age", within=0.05))
         told.append((answer.error, answer.cost, s.log[-1].event, answer.value))
     assert told[0][:3] == told[1][:3]

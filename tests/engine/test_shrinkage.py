@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 import hedgerow as hr
-from hedgerow.data.histogram import Histogram
+from hedgerow.data.histogram import HistogramSource
 from hedgerow.engine.practical.fit import shrinkage
 from hedgerow.engine.practical.fit.shrinkage import as_target, blocks
 from hedgerow.engine.practical.measure.prefit import Prefit
-from hedgerow.model.log_linear import Local, minimise
+from hedgerow.model.log_linear import LocalModel, minimize
 from hedgerow.privacy.allowance import Allowance
 from hedgerow.privacy.ledger import Accountant
 from hedgerow.privacy.noise import Seeded
@@ -36,8 +36,8 @@ def independent() -> np.ndarray:
 
 
 def fit(counts: np.ndarray) -> np.ndarray:
-    local = Local(("x", "y"), independent(), [("x", "y")])
-    minimise(local, [as_target(ROWS, independent(), counts, SIGMA**2)], ROWS, steps=300, tolerance=1e-6)
+    local = LocalModel(("x", "y"), independent(), [("x", "y")])
+    minimize(local, [as_target(ROWS, independent(), counts, SIGMA**2)], ROWS, steps=300, tolerance=1e-6)
     return local.table()
 
 
@@ -60,8 +60,8 @@ def test_a_fit_with_blocks_is_the_optimum_of_its_objective() -> None:
     counts = 500 * prior + rng.normal(0, 5, prior.shape)
     wanted = as_target(500.0, prior, counts, 25.0)
     assert [b.ridge.size for b in wanted.blocks] == [12]  # of 24 values blocks of 4, and none of 16
-    local = Local(("x", "y"), prior, [("x", "y")])
-    minimise(local, [wanted], 500.0, steps=2000, tolerance=1e-16)
+    local = LocalModel(("x", "y"), prior, [("x", "y")])
+    minimize(local, [wanted], 500.0, steps=2000, tolerance=1e-16)
     covariance = np.diag(1 / wanted.ridge.ravel())
     for b in wanted.blocks:
         member = np.eye(b.ridge.size)[b.place]
@@ -80,10 +80,10 @@ def test_a_fit_with_blocks_is_the_optimum_of_its_objective() -> None:
 def test_a_fit_goes_on_where_the_last_one_ended() -> None:
     """Parts of the last fit's parameters are those that cost least, so that its end is its next beginning."""
     prior = independent()
-    local, wanted = Local(("x", "y"), prior, [("x", "y")]), as_target(ROWS, prior, noisy(1), SIGMA**2)
-    ended = minimise(local, [wanted], ROWS, steps=2000, tolerance=1e-10)
+    local, wanted = LocalModel(("x", "y"), prior, [("x", "y")]), as_target(ROWS, prior, noisy(1), SIGMA**2)
+    ended = minimize(local, [wanted], ROWS, steps=2000, tolerance=1e-10)
     θ = local.theta.copy()
-    assert minimise(local, [wanted], ROWS, steps=50, tolerance=1e-10) == pytest.approx(ended, rel=1e-9)
+    assert minimize(local, [wanted], ROWS, steps=50, tolerance=1e-10) == pytest.approx(ended, rel=1e-9)
     assert local.theta == pytest.approx(θ, abs=1e-2 * np.abs(θ).max())
 
 
@@ -117,7 +117,7 @@ def test_a_release_measures_triples_without_choosing_only_where_their_noise_is_s
     accountant = Accountant(budget)
     workload = {t: 1.0 for k in (1, 2, 3) for t in itertools.combinations(SIZES, k)}
     rows = 20_000.0 if neighbours == "replace" else None
-    prefit = Prefit(Histogram(universe, counts), Seeded(3), workload, Allowance.of(accountant), rows)
+    prefit = Prefit(HistogramSource(universe, counts), Seeded(3), workload, Allowance.of(accountant), rows)
     learned = prefit.run(everything=True)
     assert learned.overview is not None
     assert max(map(len, learned.overview.sets)) == largest  # what is chosen later is no part of it

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import hedgerow as hr
-from hedgerow.data import Histogram
+from hedgerow.data import HistogramSource
 from hedgerow.engine.practical.stream_batch import gaps
 from hedgerow.query.counts import bound
 from hedgerow.query.linear import Linear
@@ -14,7 +14,7 @@ from hedgerow.query.linear import Linear
 UNIVERSE = hr.Universe(a=hr.Integers(0, 5), b=hr.Flag(), c=hr.Categories(["w", "x", "y"]), d=hr.Integers(0, 3))
 _rng = np.random.default_rng(7)
 _drawn = _rng.dirichlet(np.full(UNIVERSE.size, 0.3)).reshape(UNIVERSE.shape)
-TABLE = Histogram(UNIVERSE, np.round(1e6 * _drawn).astype(np.int64))
+TABLE = HistogramSource(UNIVERSE, np.round(1e6 * _drawn).astype(np.int64))
 QUERIES = [
     hr.count(a=(int(lo), int(hi)), b=bool(b), c={"w", "xy"[int(c)]}, d=(0, int(d)))
     for lo, hi, b, c, d in zip(
@@ -54,7 +54,7 @@ def test_what_was_learned_meanwhile_is_in_the_answers_that_follow() -> None:
     answers = session.ask_all(QUERIES)
     last = max(i for i, a in enumerate(answers) if a.source == "measured")
     after = [i for i in range(last + 1, len(QUERIES)) if answers[i].source == "hypothesis"]
-    believed = [session._engine.believed(bound(QUERIES[i], UNIVERSE)) for i in after]
+    believed = [session._engine.hypothesis_answer(bound(QUERIES[i], UNIVERSE)) for i in after]
     assert len(after) > 5 and [answers[i].value for i in after] == pytest.approx(believed, rel=1e-9)
 
 
@@ -68,7 +68,7 @@ def test_gaps_are_those_of_counts_one_by_one_and_weights_are_rounded_to_the_grid
     assert found == [engine._gap(query) for query in asked]
     for query, gap in zip(asked, found, strict=True):
         wide = query.table.reshape([UNIVERSE[n].size if n in query.attributes else 1 for n in UNIVERSE.names])
-        true = abs(float((wide * counts).sum()) - engine.rows * engine.believed(query))
+        true = abs(float((wide * counts).sum()) - engine.rows * engine.hypothesis_answer(query))
         assert gap == pytest.approx(true, abs=1.0 if query.is_count else 1e-4)
 
 

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 import hedgerow as hr
-from hedgerow.data import Histogram
+from hedgerow.data import HistogramSource
 from hedgerow.engine.practical.bars.error_bars import ErrorBars
 from hedgerow.engine.practical.bars.merged_bars import MergedBars
 from hedgerow.engine.practical.fit import value_groups as merging_module
-from hedgerow.engine.practical.fit.corrections import raked
-from hedgerow.engine.practical.fit.value_groups import Merging, grouped, shared
-from hedgerow.engine.practical.free_answers import Knowledge, Learned
+from hedgerow.engine.practical.fit.corrections import rake_table
+from hedgerow.engine.practical.fit.value_groups import ValueGroups, group_rare, group_shares
+from hedgerow.engine.practical.free_answers import FittedModel, FreeAnswers
 from hedgerow.engine.practical.measure import prefit as selection
 from hedgerow.engine.practical.measure.prefit import Prefit
 from hedgerow.engine.practical.measurement import Measurement
@@ -41,7 +41,7 @@ def people(seed: int = 0) -> np.ndarray:
 
 
 COUNTS = people()
-DATA = Histogram(UNIVERSE, COUNTS)
+DATA = HistogramSource(UNIVERSE, COUNTS)
 
 
 def opened(budget: hr.Budget | None = None, **options: Any) -> hr.Session:
@@ -49,13 +49,13 @@ def opened(budget: hr.Budget | None = None, **options: Any) -> hr.Session:
     return hr.open(DATA, universe=UNIVERSE, budget=budget or hr.Budget(1, 1e-6), **given)
 
 
-def some_merging() -> Merging:
+def some_merging() -> ValueGroups:
     rng = np.random.default_rng(5)
     groups = {"pay": np.array([3, 1, 0, 0, 2] * 12), "place": np.arange(30) // 4}
     shares = {name: rng.random(g.size) for name, g in groups.items()}
     for name, g in groups.items():
         shares[name] /= np.bincount(g, shares[name])[g]
-    return Merging(UNIVERSE, groups, shares)
+    return ValueGroups(UNIVERSE, groups, shares)
 
 
 def random_queries(seed: int) -> list[Any]:
@@ -75,7 +75,7 @@ def random_queries(seed: int) -> list[Any]:
 @pytest.mark.parametrize("seed", range(5))
 def test_common_values_are_alone_and_rare_ones_share_groups_of_about_as_many(seed) -> None:
     counts = np.random.default_rng(seed).exponential(30, 80) ** 1.5 - 20
-    groups = grouped(counts, 200.0)
+    groups = group_rare(counts, 200.0)
     assert sorted(set(groups)) == list(range(groups.max() + 1))
     sizes = np.bincount(groups)
     assert (sizes[groups[counts >= 200]] == 1).all()
@@ -89,7 +89,7 @@ def test_shares_add_up_in_each_group_and_are_drawn_together_by_as_much_as_noise_
     rng, groups = np.random.default_rng(1), np.repeat([0, 1, 2], [40, 40, 1])
     true = np.concatenate([np.full(40, 50.0), np.linspace(0, 400, 40), [7.0]])
     noisy = true + rng.normal(0, 30, 81)
-    found = shared(noisy, groups, 900.0)
+    found = group_shares(noisy, groups, 900.0)
     assert np.bincount(groups, found) == pytest.approx([1, 1, 1])
     assert (found > 0).all()
     assert np.ptp(found[:40]) < 0.5 * np.ptp(noisy[:40]) / noisy[:40].sum()  # what was noise alone is nearly level
@@ -108,8 +108,8 @@ def test_a_question_has_the_same_answer_about_groups_as_about_values() -> None:
         )
         by_values = merging.spread(query.attributes, table)
         assert by_values.shape == UNIVERSE.sizes(query.attributes)
-        assert merging.summed(query.attributes, by_values) == pytest.approx(table)
-        assert merging.expected(query).dot(table) == pytest.approx(query.dot(by_values))
+        assert merging.sum_groups(query.attributes, by_values) == pytest.approx(table)
+        assert merging.expected_question(query).dot(table) == pytest.approx(query.dot(by_values))
 
 
 def test_a_question_lies_between_those_about_groups_around_it_on_every_table() -> None:
@@ -122,8 +122,8 @@ def test_a_question_lies_between_those_about_groups_around_it_on_every_table() -
             low, value, high = (
                 q.dot(onto(c, universe, q.attributes))
                 for q, c, universe in (
-                    (below, merging.summed(UNIVERSE.names, counts), merging.inner), (query, counts, UNIVERSE),
-                    (above, merging.summed(UNIVERSE.names, counts), merging.inner),
+                    (below, merging.sum_groups(UNIVERSE.names, counts), merging.inner), (query, counts, UNIVERSE),
+                    (above, merging.sum_groups(UNIVERSE.names, counts), merging.inner),
                 )
             )  # fmt: skip
             assert low <= value * (1 + 1e-12) <= high * (1 + 1e-12) ** 2
@@ -140,7 +140,7 @@ def test_records_of_groups_become_records_of_their_values_by_their_shares() -> N
     merging = some_merging()
     rng, rows = np.random.default_rng(6), 200_000
     codes = np.column_stack([rng.integers(0, m, rows) for m in merging.inner.shape]).astype(np.int32)
-    drawn = merging.drawn(codes, rng.random((rows, 2)))
+    drawn = merging.draw_values(codes, rng.random((rows, 2)))
     for column, (name, groups) in enumerate(merging.groups.items()):
         assert np.array_equal(groups[drawn[:, column]], codes[:, column])
         expected = merging.spread((name,), np.bincount(codes[:, column]).astype(float))
@@ -214,7 +214,7 @@ def test_a_session_with_merged_values_is_taken_up_to_the_last_bit(budget) -> Non
     assert again.spent == first.spent and again.rows == first.rows
     state = first._engine.state()["learned"]
     public = None if budget.neighbours == "add-remove" else ROWS
-    restored = Knowledge(Learned.restored(UNIVERSE, public, state), 0.05, public)
+    restored = FreeAnswers(FittedModel.restore(UNIVERSE, public, state), 0.05, public)
     for k in (1, 2, 3):
         for names in itertools.combinations(UNIVERSE.names, k):
             known = first.hypothesis.marginal(names)
@@ -227,15 +227,15 @@ def test_a_session_with_merged_values_is_taken_up_to_the_last_bit(budget) -> Non
 def test_what_is_measured_of_single_values_is_believed_of_them() -> None:
     known, names = opened()._engine.knowledge, ("pay", "place")
     truth = onto(COUNTS, UNIVERSE, names)
-    before = np.abs(known.believed(names) - truth / ROWS).sum()
+    before = np.abs(known.hypothesis_table(names) - truth / ROWS).sum()
     noisy = truth + np.random.default_rng(11).normal(0, 3, truth.shape)
     known.learn(Measurement(names, noisy, Gaussian(2**0.5, 3.0)))
-    assert np.abs(known.believed(names) - truth / ROWS).sum() < 0.7 * before
+    assert np.abs(known.hypothesis_table(names) - truth / ROWS).sum() < 0.7 * before
 
 
 def test_bars_of_merged_values_have_half_of_beta_each_whatever_was_merged(monkeypatch) -> None:
     """Whether something was merged is decided by noise, so it must not decide who has how much of β."""
-    monkeypatch.setattr(merging_module, "grouped", lambda counts, least: np.arange(counts.size))
+    monkeypatch.setattr(merging_module, "group_rare", lambda counts, least: np.arange(counts.size))
     session = opened()
     known = session._engine.knowledge
     assert not known.learned.merging.groups
@@ -262,13 +262,13 @@ def dependent() -> np.ndarray:
     return rng.multinomial(50_000, rng.dirichlet(np.full(CHAIN.size, 0.05))).reshape(CHAIN.shape)
 
 
-def outside(monkeypatch: pytest.MonkeyPatch) -> Learned:
+def outside(monkeypatch: pytest.MonkeyPatch) -> FittedModel:
     """Chosen with room for 1,500 cells: two of the three pairs, but not all three."""
     monkeypatch.setattr(selection, "OVERVIEW_CELLS", 0)
     monkeypatch.setattr(selection, "LARGEST_MODEL_CELLS", selection.MODEL_CELLS)
     budget = hr.Budget(20, 1e-6)
     workload = {t: 1.0 for t in itertools.combinations("abc", 2)}
-    data = Histogram(CHAIN, dependent())
+    data = HistogramSource(CHAIN, dependent())
     prefit = Prefit(data, Seeded(4), workload, Allowance.of(Accountant(budget)), 50_000.0, model_cells=1500)
     return prefit.run()
 
@@ -317,7 +317,7 @@ def test_raking_gives_the_sums_asked_for() -> None:
     rng = np.random.default_rng(10)
     truth = rng.dirichlet(np.ones(60)).reshape(3, 4, 5)
     targets = {("a", "b"): truth.sum(axis=2), ("b", "c"): truth.sum(axis=0)}
-    found = raked(np.full((3, 4, 5), 1 / 60), ("a", "b", "c"), targets)
+    found = rake_table(np.full((3, 4, 5), 1 / 60), ("a", "b", "c"), targets)
     assert found.sum(axis=2) == pytest.approx(targets["a", "b"]) and found.sum(axis=0) == pytest.approx(
         targets["b", "c"]
     )

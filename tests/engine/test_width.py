@@ -10,13 +10,13 @@ import pandas as pd
 import pytest
 
 import hedgerow as hr
-from hedgerow.data import Histogram, Table
+from hedgerow.data import HistogramSource, Table
 from hedgerow.engine.practical import free_answers
 from hedgerow.engine.practical.measure import prefit as selection
 from hedgerow.engine.practical.measure import workload_sets as workloads
 from hedgerow.engine.practical.measure.candidates import Candidates, distance
 from hedgerow.engine.practical.measure.prefit import Prefit
-from hedgerow.engine.practical.measure.workload_sets import EverySmallSet, Listed
+from hedgerow.engine.practical.measure.workload_sets import EverySmallSet, ListedSets
 from hedgerow.model.log_linear import LogLinear
 from hedgerow.privacy.allowance import Allowance
 from hedgerow.privacy.ledger import Accountant
@@ -26,9 +26,9 @@ UNIVERSE = hr.Universe.from_sizes({"a": 2, "b": 3, "only": 1, "c": 2, "d": 4, "e
 VARYING = ("a", "b", "c", "d", "e")
 
 
-def every_set(universe: hr.Universe) -> Listed:
+def every_set(universe: hr.Universe) -> ListedSets:
     orders = [list(itertools.combinations(universe.names, k)) for k in (1, 2, 3)]
-    return Listed(universe, {names: 1 / len(sets) for sets in orders for names in sets})
+    return ListedSets(universe, {names: 1 / len(sets) for sets in orders for names in sets})
 
 
 def test_all_small_sets_ask_what_they_ask_one_by_one() -> None:
@@ -45,7 +45,7 @@ def test_all_small_sets_ask_what_they_ask_one_by_one() -> None:
 
 
 def test_the_weight_of_a_set_is_how_often_its_attributes_are_asked_about() -> None:
-    listed = Listed(UNIVERSE, {("a", "b"): 2.0, ("b", "c", "d"): 1.0, ("only", "e"): 3.0})
+    listed = ListedSets(UNIVERSE, {("a", "b"): 2.0, ("b", "c", "d"): 1.0, ("only", "e"): 3.0})
     sets = [("a", "b"), ("b", "c"), ("a", "e"), ("b", "c", "d")]
     expected = [sum(w * len({*c} & {*t}) for t, w in listed.tables().items()) for c in sets]
     assert listed.weights(sets) == expected
@@ -67,11 +67,11 @@ def test_scores_are_of_each_candidate_by_itself(most, monkeypatch) -> None:
     """Distances, discounts and beliefs, whether pairs are one matrix or not."""
     monkeypatch.setattr("hedgerow.engine.practical.measure.candidates.MOST_VALUES", most)
     rng = np.random.default_rng(1)
-    data = Histogram(UNIVERSE, rng.integers(0, 40, UNIVERSE.size))
+    data = HistogramSource(UNIVERSE, rng.integers(0, 40, UNIVERSE.size))
     sets = [("a",), ("b",), ("c",), ("d",), ("e",), ("a", "b"), ("b", "c"), ("c", "d")]
     model = LogLinear(UNIVERSE, sets)
     model.settle(rng.normal(size=model.theta.size))
-    offered = Candidates(UNIVERSE, EverySmallSet(UNIVERSE)).offered(model, 10**6)
+    offered = Candidates(UNIVERSE, EverySmallSet(UNIVERSE)).offer(model, 10**6)
     assert offered.sets == [*itertools.combinations(VARYING, 2), *itertools.combinations(VARYING, 3)]
     own = {("a", "b", "c"): 2.0}  # a set of three, whose residual alone would be measured
     found = zip(
@@ -82,7 +82,7 @@ def test_scores_are_of_each_candidate_by_itself(most, monkeypatch) -> None:
     )
     for names, far, discount in found:
         believed = model.marginal(names)
-        np.testing.assert_allclose(offered.believed(names), believed, atol=1e-13)
+        np.testing.assert_allclose(offered.model_table(names), believed, atol=1e-13)
         assert abs(far - distance(data.marginal(names), 5e3 * believed)) <= 1  # a half may be rounded either way
         noise = own.get(names, 3.0)
         assert discount == pytest.approx(float(np.minimum(noise, 0.5 * 5e3 * believed).sum()))
@@ -93,10 +93,10 @@ def test_candidates_keep_the_model_within_its_limit() -> None:
     candidates = Candidates(UNIVERSE, EverySmallSet(UNIVERSE))
     cells = model.tree.cells
     for limit in (cells, cells + 6, cells + 20):
-        offered = candidates.offered(model, limit)
+        offered = candidates.offer(model, limit)
         larger = [LogLinear(UNIVERSE, [*model.sets, names]).tree.cells for names in offered.sets]
         assert max(larger) <= limit
-    assert len(candidates.offered(model, 1).sets) == 1
+    assert len(candidates.offer(model, 1).sets) == 1
 
 
 def chained(count: int, rows: int, seed: int) -> Table:
@@ -164,8 +164,8 @@ def test_the_room_of_many_attributes_follows_from_their_values(monkeypatch) -> N
     names = ("a0", "a1", "a2", "a3")  # in one clique, and 36 others of two cells each
     for messages, fits in ((88 * 80, True), (88 * 80 - 1, False)):
         monkeypatch.setattr(free_answers, "ROOM_MESSAGES", messages)
-        assert free_answers.Learned.nothing(wide(40)).has_room(names) is fits
-        assert free_answers.Learned.nothing(wide(30)).has_room(names)
+        assert free_answers.FittedModel.nothing(wide(40)).has_room(names) is fits
+        assert free_answers.FittedModel.nothing(wide(30)).has_room(names)
 
 
 def test_a_wide_model_grows_as_far_as_its_answers_go_through_it_and_the_rest_corrects(monkeypatch) -> None:

@@ -53,7 +53,7 @@ from hedgerow.privacy.conversion import gaussian_mu
 from hedgerow.privacy.ledger import Receipt
 from hedgerow.privacy.noise import Seeded
 from hedgerow.privacy.perturbed_objective import noise_scale
-from hedgerow.research.audit_cases.erm_cases import BALL, CASES, FAR, HUBER, LONG, LONGER, PURE, SHORT, Case, Rows
+from hedgerow.research.audit_cases.erm_cases import BALL, CASES, FAR, HUBER, LONG, LONGER, PURE, SHORT, ErmCase, Rows
 
 CONFIDENCE, MISS = 1 - 1e-6, 1e-2
 LONG_RUNS = 6000
@@ -76,7 +76,7 @@ def quick_runs(monkeypatch) -> None:
     monkeypatch.setattr(module, "regularised_weight", planned)
 
 
-def found(case: Case, claim: Budget, paid: Budget, neighbours: str, runs: int, seeded: bool) -> float:
+def found(case: ErmCase, claim: Budget, paid: Budget, neighbours: str, runs: int, seeded: bool) -> float:
     """The bound on ε, at the claim's δ, of the solver paid so much, where a row is replaced or removed."""
     scores = [
         [case.run(table, paid, 2 * i + side if seeded else None) for i in range(runs)]
@@ -192,8 +192,8 @@ class Transcript(Seeded):
         super().__init__(seed)
         self.before, self.values, self.releases, self.samples = before, [], [], 0
 
-    def _redeemed(self, receipt: Receipt, *kinds: type[Any]) -> Any:
-        self.redeemed = super()._redeemed(receipt, *kinds)
+    def _redeem(self, receipt: Receipt, *kinds: type[Any]) -> Any:
+        self.redeemed = super()._redeem(receipt, *kinds)
         return self.redeemed
 
     def _released_as_before(self, value: Any, drawn: Any) -> Any:
@@ -208,7 +208,7 @@ class Transcript(Seeded):
         return int(self._released_as_before(scores, super().choose(scores, receipt)))
 
     def sample(self, rows: int, receipt: Receipt) -> Any:
-        heads = self._redeemed(receipt, events.PoissonSample).heads
+        heads = self._redeem(receipt, events.PoissonSample).heads
         self.samples += 1  # the same coins for the same rows, counted from the last
         coins = np.random.default_rng((self.seed, self.samples)).integers(0, events.COIN, 100)[100 - rows :]
         return np.flatnonzero(coins < heads)

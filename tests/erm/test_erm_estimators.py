@@ -216,7 +216,7 @@ def test_the_penalty_is_of_the_public_number_of_rows_however_many_there_are(monk
     rng = np.random.default_rng(0)
     X, y = rng.uniform(-0.5, 0.5, (400, 2)), rng.uniform(-1, 1, 400)
     for n in (20, 200, 400):
-        erm.Ridge(Budget(1.0, 1e-6, "add-remove"), alpha=3.0, rows=200, random_state=0).fit(X[:n], y[:n])
+        erm.Ridge(Budget(1.0, 1e-6, "add-remove"), alpha=3.0, expected_rows=200, random_state=0).fit(X[:n], y[:n])
     assert penalties == [200, 200, 200]
 
 
@@ -272,7 +272,7 @@ def test_the_class_of_a_row_does_not_depend_on_what_another_rows_label_is(classe
 def test_classes_that_are_one_number_are_refused_whatever_the_rows(classes) -> None:
     for n in (0, 5):
         with pytest.raises(errors.InvalidInput, match="classes must differ as numbers"):
-            erm.LogisticRegression(Budget(1.0, 1e-6, "add-remove"), classes=classes, rows=9).fit(
+            erm.LogisticRegression(Budget(1.0, 1e-6, "add-remove"), classes=classes, expected_rows=9).fit(
                 np.zeros((n, 2)), np.zeros(n)
             )
 

@@ -97,7 +97,14 @@ def test_the_event_has_the_sensitivity_of_a_sum_of_scores(neighbours, factor) ->
     X, y, _ = regression(200)
     rows = None if neighbours == "replace" else 200
     found = frank_wolfe(
-        X, y, loss=Squared(), over=L1Ball(1.5), budget=Budget(1.0, 1e-6, neighbours), rows=rows, label_bound=0.5, seed=0
+        X,
+        y,
+        loss=Squared(),
+        over=L1Ball(1.5),
+        budget=Budget(1.0, 1e-6, neighbours),
+        expected_rows=rows,
+        label_bound=0.5,
+        seed=0,
     )
     B = (1.5 + 0.5) * 1.5  # |ℓ'| ≤ R + label bound, |⟨x, s⟩| ≤ R
     assert found.events[0].sensitivity == pytest.approx(factor * B, rel=1e-9)

@@ -10,9 +10,9 @@ from preparing import prepared
 from hedgerow import errors
 from hedgerow.convex.sets import L1Ball
 from hedgerow.erm.solver import Draw
-from hedgerow.erm.solvers.frank_wolfe import descended, planned_steps
+from hedgerow.erm.solvers.frank_wolfe import descend, plan_steps
 from hedgerow.erm.solvers.lasso import lasso
-from hedgerow.erm.solvers.whitened_descent import held_residuals
+from hedgerow.erm.solvers.whitened_descent import with_huber_loss
 from hedgerow.losses import Squared
 from hedgerow.privacy import events
 from hedgerow.privacy.allowance import Allowance
@@ -79,11 +79,11 @@ def test_a_step_on_smaller_slopes_is_taken_in_their_units() -> None:
     over = L1Ball(1.0)
 
     def picked(width: float, seed: int) -> list[int]:
-        problem = held_residuals(prepared(X, y, Squared(), over, Budget(0.02, 1e-6), norm="linf"), 1.0)
+        problem = with_huber_loss(prepared(X, y, Squared(), over, Budget(0.02, 1e-6), norm="linf"), 1.0)
         allowance = Allowance.of(problem.budget)
-        event, _ = planned_steps(problem, allowance, 1)
+        event, _ = plan_steps(problem, allowance, 1)
         draw = Draw(Seeded(seed), allowance.charge(event))
-        return np.flatnonzero(descended(held_residuals(problem, width), (event,), draw)).tolist()
+        return np.flatnonzero(descend(with_huber_loss(problem, width), (event,), draw)).tolist()
 
     chosen = [picked(1.0, seed) for seed in range(20)]
     assert chosen == [picked(0.25, seed) for seed in range(20)]

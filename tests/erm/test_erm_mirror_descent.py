@@ -110,7 +110,7 @@ def test_more_rows_mean_less_risk_at_the_rates_of_the_theorem() -> None:
 def test_the_noise_is_the_sensitivity_times_the_root_of_the_steps_over_mu(neighbours, rows, factor) -> None:
     X, y = classes()
     result = mirror_descent(
-        X, y, loss=losses.Huber(), over=sets.L2Ball(1.0), budget=Budget(1.0, 1e-6, neighbours), rows=rows,
+        X, y, loss=losses.Huber(), over=sets.L2Ball(1.0), budget=Budget(1.0, 1e-6, neighbours), expected_rows=rows,
         iterations=25, seed=0,
     )  # fmt: skip
     (event,) = set(result.events)

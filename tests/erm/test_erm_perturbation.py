@@ -12,7 +12,7 @@ from preparing import prepared
 
 from hedgerow import errors, losses
 from hedgerow.convex import sets
-from hedgerow.erm.solvers.minimum import minimum, rounding
+from hedgerow.erm.solvers.minimum import minimum, rounding_distance
 from hedgerow.erm.solvers.objective_perturbation import objective_perturbation
 from hedgerow.erm.solvers.output_perturbation import output_perturbation, regularised_output_perturbation
 from hedgerow.privacy import events, perturbed_objective
@@ -79,7 +79,7 @@ def test_the_minimum_is_as_near_as_it_says(over) -> None:
     problem = prepared(X, y, losses.Logistic(), over, BUDGET)
     Λ, tilt = 4.0, np.linspace(-3, 5, 6)
     coarse = minimum(problem, over, Λ, tilt, 1e-2)
-    fine = minimum(problem, over, Λ, tilt, max(1e-7, rounding(problem, over, Λ)))
+    fine = minimum(problem, over, Λ, tilt, max(1e-7, rounding_distance(problem, over, Λ)))
     assert np.linalg.norm(coarse - fine) <= 1e-2 + 1e-6
     slope = problem.gradient(fine) + Λ * fine + tilt
     assert np.linalg.norm(over.project(fine - slope / 400) - fine) < 1e-5  # a fixed point of the projected gradient
@@ -148,7 +148,7 @@ def excess_of(over: sets.ConvexSet, X: np.ndarray, y: np.ndarray, *thetas: np.nd
         before, best = best, over.project(ahead - (H @ ahead - c) / largest)
         ahead = best + t / (t + 3) * (best - before)
     slope = H @ best - c
-    assert slope @ (best - over.minimise(slope)) < 1e-11
+    assert slope @ (best - over.minimize(slope)) < 1e-11
     return [float((t - best) @ (H @ (t + best) / 2 - c)) for t in thetas]
 
 

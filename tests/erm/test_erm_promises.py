@@ -14,13 +14,13 @@ from hedgerow import losses
 from hedgerow._types import Array
 from hedgerow.convex.sets import L1Ball, L2Ball, Unconstrained
 from hedgerow.convex.sets.potentials import Euclidean
-from hedgerow.erm.problem import Problem, prepared
+from hedgerow.erm.problem import Problem, prepare_problem
 from hedgerow.erm.rows import Arrays
 from hedgerow.erm.solver import Draw
 from hedgerow.erm.solvers import objective_perturbation, output_perturbation
 from hedgerow.erm.solvers.descent import Schedule, descend
 from hedgerow.erm.solvers.frank_wolfe import FrankWolfe, curvature
-from hedgerow.erm.solvers.minimum import rounding
+from hedgerow.erm.solvers.minimum import rounding_distance
 from hedgerow.erm.solvers.mirror_descent import potential_of
 from hedgerow.erm.solvers.noisy_sgd import NoisySgd
 from hedgerow.erm.solvers.whitened_descent import WhitenedDescent, label_event
@@ -38,7 +38,7 @@ def made(budget: Budget = REPLACE, seed: int = 0, **change: Any) -> Problem:
     X = rng.normal(size=(ROWS, COLUMNS))
     given: dict[str, Any] = {"loss": losses.Logistic(), "over": L2Ball(1.0), "row_bound": 1.0, "norm": "l2"}
     given |= {"label_bound": None, "rows": ROWS if budget is ADD_REMOVE else None} | change
-    return prepared(Arrays(X, (X[:, 0] > 0).astype(float)), budget=budget, **given)
+    return prepare_problem(Arrays(X, (X[:, 0] > 0).astype(float)), budget=budget, **given)
 
 
 def all_of(budget: Budget) -> Amount:
@@ -139,7 +139,7 @@ def test_noise_on_a_minimum_pays_for_how_far_the_computed_one_is(budget) -> None
     plan: Any = objective_perturbation.ObjectivePerturbation(radius=1.0).plan(problem, all_of(budget))
     assert plan.events[0].hide.sensitivity >= 2 * plan.details.distance
     assert plan.events[0].tilt.sensitivity >= moved
-    plan = output_perturbation.RegularisedOutputPerturbation(radius=1.0).plan(problem, all_of(budget))
+    plan = output_perturbation.RegularizedOutputPerturbation(radius=1.0).plan(problem, all_of(budget))
     assert plan.events[0].sensitivity >= moved / plan.details.weight + 2 * plan.details.distance
 
 
@@ -148,9 +148,9 @@ def test_within_a_set_the_distance_allows_for_what_a_long_tilt_does_to_the_proof
     plan: Any = objective_perturbation.ObjectivePerturbation().plan(problem, all_of(REPLACE))
     t = objective_perturbation.beyond(REPLACE.epsilon, REPLACE.delta)
     Λ, long = plan.details.weight, plan.events[0].tilt.sigma * (math.sqrt(COLUMNS) + t)
-    more = rounding(problem, problem.over, Λ, long) - rounding(problem, problem.over, Λ)
+    more = rounding_distance(problem, problem.over, Λ, long) - rounding_distance(problem, problem.over, Λ)
     assert more == pytest.approx(2 * (4 * (COLUMNS + 16) + 8) * 2.0**-53 * long / Λ)
-    assert plan.details.distance >= rounding(problem, problem.over, Λ, long)
+    assert plan.details.distance >= rounding_distance(problem, problem.over, Λ, long)
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 1e-6), (1.0, 1e-40), (80.0, 1e-6), (1e-3, 5e-324)])
@@ -162,7 +162,7 @@ def test_a_tilt_longer_than_is_allowed_for_costs_next_to_nothing_of_any_delta(ep
     problem = made(tiny, over=L2Ball(1.0))
     plan: Any = objective_perturbation.ObjectivePerturbation().plan(problem, all_of(tiny))
     long = plan.events[0].tilt.sigma * (math.sqrt(COLUMNS) + objective_perturbation.beyond(tiny.epsilon, tiny.delta))
-    assert plan.details.distance >= rounding(problem, problem.over, plan.details.weight, long)
+    assert plan.details.distance >= rounding_distance(problem, problem.over, plan.details.weight, long)
 
 
 def test_the_bounds_of_perturbations_are_those_of_their_docstrings() -> None:
@@ -249,7 +249,7 @@ def test_no_row_moves_a_release_of_whitened_descent_by_more_than_is_billed(loss)
     for row, label in (([0.0, 0.0, 0.0, -0.6, 0.8], 1.0), ([0.0, 0.0, 0.0, 0.6, 0.8], -1.0), ([0.0] * 5, -1.0)):
         tables = [(X, y), (np.vstack([row, X[1:]]), np.array([label, *y[1:]]))]
         problems = [
-            prepared(
+            prepare_problem(
                 Arrays(*table), loss=loss, over=Unconstrained(), budget=REPLACE, row_bound=1.0, norm="l2",
                 label_bound=1.0, rows=None,
             )

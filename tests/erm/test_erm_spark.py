@@ -134,10 +134,10 @@ def test_what_is_refused_is_public_and_costs_nothing() -> None:
 def test_workers_that_compute_otherwise_are_refused(monkeypatch) -> None:
     frame = there(table(20)).drop("who")
     given = {"loss": losses.Logistic(), "over": sets.L2Ball(1.0), "budget": BUDGET}
-    monkeypatch.setattr(spark_rows.SparkRows, "_counted", lambda self: {"one": 10, "other": 10})
+    monkeypatch.setattr(spark_rows.SparkRows, "_count_rows", lambda self: {"one": 10, "other": 10})
     with pytest.raises(InvalidInput, match="Found 2 kinds"):
         erm.auto(frame, "y", **given)
-    monkeypatch.setattr(spark_rows.SparkRows, "_counted", lambda self: {"another": 20})
+    monkeypatch.setattr(spark_rows.SparkRows, "_count_rows", lambda self: {"another": 20})
     account = Accountant(BUDGET)
     with pytest.raises(DataUnavailable) as refused:
         erm.auto(frame, "y", **given | {"budget": account})

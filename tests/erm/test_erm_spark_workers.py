@@ -13,9 +13,9 @@ from hedgerow import losses
 from hedgerow.convex import sets
 from hedgerow.erm import spark_rows, values
 from hedgerow.erm.exact_sums import Digits
-from hedgerow.erm.problem import prepared
+from hedgerow.erm.problem import prepare_problem
 from hedgerow.erm.rows import Arrays
-from hedgerow.erm.units import kept, persons
+from hedgerow.erm.units import kept_rows, persons
 from hedgerow.privacy.budget import Budget
 
 RNG = np.random.default_rng(3)
@@ -36,17 +36,19 @@ def in_memory(given: pa.Table) -> Arrays:
 
 
 def read(given: pa.Table) -> list[pa.RecordBatch]:
-    return list(spark_rows._read(given.select(["c0", "c1", "c2", "c3"]).to_batches(max_chunksize=40), features=3))
+    return list(
+        spark_rows._read_batches(given.select(["c0", "c1", "c2", "c3"]).to_batches(max_chunksize=40), features=3)
+    )
 
 
 def test_sums_of_parts_are_those_of_all_rows() -> None:
     given = table()
-    posed = prepared(
+    posed = prepare_problem(
         in_memory(given), loss=losses.Logistic(), over=sets.L2Ball(1.0), budget=Budget(1.0, 1e-6), row_bound=1.0, norm="l2",
         label_bound=None, rows=None,
     )  # fmt: skip
     alike = spark_rows.arithmetic()
-    clipped = list(spark_rows._clipped(read(given), posed, alike))
+    clipped = list(spark_rows._clip_batches(read(given), posed, alike))
     assert len(clipped) == 3
     heavy = functools.partial(np.full, fill_value=0.5)
     for features in (None, np.array([0, 2])):
@@ -57,38 +59,38 @@ def test_sums_of_parts_are_those_of_all_rows() -> None:
         for weighted in (False, True):
             rows = clipped
             if weighted:
-                rows = list(spark_rows._weighed(clipped, rows_of, lambda problem: heavy(len(problem.y)), alike))
+                rows = list(spark_rows._weigh_batches(clipped, rows_of, lambda problem: heavy(len(problem.y)), alike))
             digits = functools.partial(Digits, fewer.bits, fewer.slope_bits)
             total = np.zeros((digits().lines, fewer.p), np.int64)
             for part in (rows[:1], rows[1:], [], [rows[0].slice(0, 0)]):  # as workers have them
                 rule = functools.partial(spark_rows._slopes, theta=theta)
                 for found in spark_rows._digits(part, rows_of, rule, digits(), weighted, alike):
                     total.reshape(-1)[found.column(0).to_numpy()] += found.column(1).to_numpy()
-            summed = fewer.held_sum(Digits(fewer.bits, fewer.slope_bits, total).total(90), 90)
+            summed = fewer.capped_sum(Digits(fewer.bits, fewer.slope_bits, total).total(90), 90)
             assert np.array_equal(summed, fewer.gradient(theta, weights=0.5 if weighted else 1.0)) and np.any(summed)
 
 
 def test_rows_of_a_person_are_kept_as_in_memory() -> None:
     given = table()
-    read_there = pa.Table.from_batches(spark_rows._read(given.to_batches(), features=3))
+    read_there = pa.Table.from_batches(spark_rows._read_batches(given.to_batches(), features=3))
     whose = persons(given["c4"].to_pylist())
     assert read_there["person"].to_pylist() == list(whose)
-    everyone = spark_rows._unpacked(read_there["x"].combine_chunks(), 3)
+    everyone = spark_rows._unpack_rows(read_there["x"].combine_chunks(), 3)
     y = read_there["y"].to_numpy()
-    stay = kept(everyone, y, list(whose), 4)
+    stay = kept_rows(everyone, y, list(whose), 4)
     here = sorted(map(tuple, np.column_stack([everyone[stay], y[stay]])))
     there = []
     for person in set(read_there["person"].to_pylist()):
         of_one = read_there.filter(pa.compute.equal(read_there["person"], pa.scalar(person, pa.binary())))
-        left = spark_rows._kept(of_one, 4)
+        left = spark_rows._keep_rows(of_one, 4)
         there += map(
-            tuple, np.column_stack([spark_rows._unpacked(left["x"].combine_chunks(), 3), left["y"].to_numpy()])
+            tuple, np.column_stack([spark_rows._unpack_rows(left["x"].combine_chunks(), 3), left["y"].to_numpy()])
         )
     assert sorted(there) == here and len(here) < 90
 
 
 def test_rows_are_numbered_by_how_their_worker_computes_and_others_are_refused() -> None:
-    (found,) = spark_rows._numbered(read(table()))
+    (found,) = spark_rows._count_partition(read(table()))
     assert found.to_pylist() == [{"arithmetic": spark_rows.arithmetic(), "rows": 90}]
     with pytest.raises(RuntimeError, match="of another kind"):
         spark_rows._require_arithmetic("numpy 1")

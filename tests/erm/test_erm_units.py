@@ -21,7 +21,7 @@ BUDGET = hr.Budget(1.0, 1e-6, "add-remove")
 
 
 def stay(mask: np.ndarray, unit: object = WHO, most: int = 2, matrix: object = X) -> set[tuple[float, ...]]:
-    chosen = units.kept(matrix[mask], Y[mask], np.asarray(unit)[mask], most)
+    chosen = units.kept_rows(matrix[mask], Y[mask], np.asarray(unit)[mask], most)
     return sorted(map(tuple, np.column_stack([X, Y, WHO])[mask][chosen].tolist()))
 
 
@@ -35,23 +35,23 @@ def test_a_person_who_goes_takes_their_own_rows_and_no_others() -> None:
 
 def test_neither_the_order_nor_the_carrier_of_rows_decides() -> None:
     everybody, order = stay(np.ones(120, bool)), RNG.permutation(120)
-    chosen = units.kept(X[order], Y[order], WHO[order], 2)
+    chosen = units.kept_rows(X[order], Y[order], WHO[order], 2)
     assert sorted(map(tuple, np.column_stack([X, Y, WHO])[order][chosen].tolist())) == everybody
     for other in (WHO.astype(float), WHO.astype(object), WHO.astype(str), pd.Series(WHO).astype("Int64"), WHO.tolist()):
-        assert np.array_equal(units.kept(X, Y, other, 2), units.kept(X, Y, WHO, 2))
+        assert np.array_equal(units.kept_rows(X, Y, other, 2), units.kept_rows(X, Y, WHO, 2))
     gap = [*WHO.tolist(), None]
-    more = units.kept(np.vstack([X, X[:1]]), np.append(Y, Y[0]), pd.Series(gap), 2)
-    assert np.array_equal(more[:-1], units.kept(X, Y, WHO, 2)) and more[-1] == 120
+    more = units.kept_rows(np.vstack([X, X[:1]]), np.append(Y, Y[0]), pd.Series(gap), 2)
+    assert np.array_equal(more[:-1], units.kept_rows(X, Y, WHO, 2)) and more[-1] == 120
     sparse = sp.csr_array(X)
     again = sp.csr_array((np.append(sparse.data, 0.0), np.append(sparse.indices, 0), np.append(sparse.indptr[:-1], sparse.nnz + 1)), shape=X.shape)  # fmt: skip
-    assert np.array_equal(units.kept(sparse, Y, WHO, 2), units.kept(again, Y, WHO, 2))
+    assert np.array_equal(units.kept_rows(sparse, Y, WHO, 2), units.kept_rows(again, Y, WHO, 2))
 
 
 def test_equal_rows_count_as_often_as_they_are_there() -> None:
     """3,000 persons with three equal rows and another: one stays; wrong with probability 1e-6."""
     who = np.repeat(np.arange(3000), 4)
     rows = np.tile([[0.0], [0.0], [0.0], [1.0]], (3000, 1))
-    chosen = units.kept(rows, np.ones(12000), who, 1)
+    chosen = units.kept_rows(rows, np.ones(12000), who, 1)
     assert len(chosen) == 3000 and abs(rows[chosen].sum() - 750) <= 4.9 * math.sqrt(3000 * 3 / 16)
 
 

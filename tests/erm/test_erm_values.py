@@ -23,7 +23,7 @@ from hedgerow import erm, errors, losses
 from hedgerow.convex import sets
 from hedgerow.erm.exact_sums import exact_row_products, exact_sum
 from hedgerow.erm.solvers import minimum as minima
-from hedgerow.erm.solvers.whitened_descent import label_event, label_size, metric_of, planned
+from hedgerow.erm.solvers.whitened_descent import label_event, label_size, metric_of, plan_noise
 from hedgerow.erm.values import as_number, labels, matrix
 from hedgerow.privacy.allowance import Amount
 from hedgerow.privacy.budget import Budget
@@ -357,7 +357,7 @@ def test_one_row_among_thousands_of_times_as_many_as_guessed_moves_moments_and_s
         data = problem(rows[kept] / 1e4, y[kept] / 1e2, losses.Huber(2.0), budget=UNKNOWN_N, rows=1)
         silent = Silent()
         amount = Amount.share_of(UNKNOWN_N)
-        plan = planned(data, amount, 3, 1.0, adapts=True, iterations=2)
+        plan = plan_noise(data, amount, 3, 1.0, adapts=True, iterations=2)
         metric_of(data, plan.moments, silent)
         moments = silent.value
         label_size(data, 1.0, label_event(data, amount, 0.1), silent)
@@ -384,11 +384,11 @@ def tilted(loss: Any, over: Any, n: int = 60) -> tuple[Any, float, np.ndarray]:
 @pytest.mark.parametrize("loss", SMOOTH, ids=lambda loss: type(loss).__name__)
 def test_the_distance_that_is_proven_is_never_below_the_true_one(loss, over) -> None:
     data, weight, tilt = tilted(loss, over)
-    best = minima.minimum(data, over, weight, tilt, max(1e-9, minima.rounding(data, over, weight)))
+    best = minima.minimum(data, over, weight, tilt, max(1e-9, minima.rounding_distance(data, over, weight)))
     for size in (0.0, 1e-8, 1e-4, 1.0):
         for _ in range(5):
             v = best + size * RNG.normal(size=4)
-            point, proven = minima._proven(data, over, weight, tilt, v)
+            point, proven = minima._prove(data, over, weight, tilt, v)
             assert np.linalg.norm(point - best) <= proven + 1e-9
 
 
@@ -423,7 +423,7 @@ def test_what_is_returned_is_as_near_as_asked_by_another_solver_s_lights(loss, o
 def test_rows_that_are_all_alike_leave_a_minimum_with_a_proof() -> None:
     """A plain sum of so many equal numbers is rounded the same way at every step, by more than the proof allows."""
     data = prepared(np.ones((500_000, 1)), np.ones(500_000), losses.Logistic(), sets.L2Ball(0.1), BUDGET)
-    least = minima.rounding(data, data.over, 1.0)
+    least = minima.rounding_distance(data, data.over, 1.0)
     _, proven = minima._newton_exactly(data, data.over, 1.0, np.zeros(1), np.zeros(1), least)
     assert proven <= least
 
@@ -439,7 +439,7 @@ def test_the_proof_allows_for_rounding_where_the_nearest_point_to_0_is_not_0() -
     tilt = -(minima._steepest(data, weight) * (v - point) + slope)  # so that `point` is the minimum
     off = minima._projection_slack(data, 20, weight, float(np.linalg.norm(point)))
     slack = minima._slack(data, 20)  # of the slopes, whatever the point
-    assert minima._proven(data, over, weight, tilt, v)[1] * weight >= slack + off > slack
+    assert minima._prove(data, over, weight, tilt, v)[1] * weight >= slack + off > slack
 
 
 @pytest.mark.parametrize("over", REGIONS, ids=repr)
@@ -452,8 +452,8 @@ def test_the_least_distance_that_may_be_asked_for_is_reached(budget, over) -> No
         for loss in (losses.Logistic(), losses.Huber(0.5)):
             data = prepared(rows, y, loss, over, budget, **choices)
             for weight in (0.1, 1e4):
-                least = minima.rounding(data, over, weight)
+                least = minima.rounding_distance(data, over, weight)
                 found = minima.minimum(data, over, weight, np.zeros(p), least)
                 start = found - minima._gradient(data, found, weight, 0.0)[0] / minima._steepest(data, weight)
-                again, proven = minima._proven(data, over, weight, np.zeros(p), start)
+                again, proven = minima._prove(data, over, weight, np.zeros(p), start)
                 assert proven <= 2 * least and np.linalg.norm(found - again) <= 3 * least

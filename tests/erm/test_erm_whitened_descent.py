@@ -19,18 +19,18 @@ from hedgerow.erm.problem import Problem
 from hedgerow.erm.solver import Draw
 from hedgerow.erm.solvers.whitened_descent import (
     SHARE,
-    Metric,
     Releases,
-    _rounding,
+    WhiteningMetric,
+    _rounding_distance,
     bounded_form,
     into_ball,
     label_event,
     label_size,
     metric_of,
-    planned,
+    plan_noise,
     row_weights,
+    whiten_sum,
     whitened_descent,
-    whitened_sum,
 )
 from hedgerow.privacy import events
 from hedgerow.privacy.allowance import Allowance
@@ -73,7 +73,7 @@ def problem_of(X, y, loss=losses.Logistic(), budget=BUDGET, label_bound=1.0, **c
 
 
 def plan_of(problem: Problem) -> Releases:
-    return planned(problem, Allowance.of(problem.budget), problem.p, 1.0, adapts=False)
+    return plan_noise(problem, Allowance.of(problem.budget), problem.p, 1.0, adapts=False)
 
 
 def drawn(event: events.Gaussian) -> Draw:
@@ -167,15 +167,15 @@ def test_rounding_in_the_whitened_sum_is_within_what_is_billed_for_any_number_of
     rng, p, guess = np.random.default_rng(1), 4, 1000
     problem = problem_of(np.zeros((1, p)), np.zeros(1), losses.BoundedLogistic(), budget=CROWD, rows=guess)
     floor = 1e-4
-    billed, worst = _rounding(problem, p, floor) / 2, 0.0
+    billed, worst = _rounding_distance(problem, p, floor) / 2, 0.0
     step = Fraction(problem.unit) * Fraction(problem.slope_unit)
     axes = np.linalg.qr(rng.normal(size=(p, p)))[0]
     A = (axes / np.sqrt(np.array([floor, 1e-2, 1.0, 8.0]))) @ axes.T
-    metric = Metric(A, np.linalg.inv(A @ A), 1.0)
+    metric = WhiteningMetric(A, np.linalg.inv(A @ A), 1.0)
     for _ in range(200):
         far = beyond * problem.most_rows * problem.lipschitz / float(step)
         whole = [int(rng.uniform(-far, far)) * 3 + 1 for _ in range(p)]  # beyond 2^53 most are no float64
-        found = whitened_sum(problem, metric, np.array([float(w) for w in whole]) * float(step))
+        found = whiten_sum(problem, metric, np.array([float(w) for w in whole]) * float(step))
         true = [sum(Fraction(a) * w for a, w in zip(row, whole, strict=True)) * step for row in A.tolist()]
         scaled = [t / (Fraction(problem.slope_bound) * Fraction(metric.length)) for t in true]
         square = sum(t * t for t in scaled)
@@ -212,7 +212,7 @@ def test_the_size_of_labels_is_found_within_noise(labels, usual, large) -> None:
     problem = problem_of(np.zeros((10_000, 1)), np.array(labels), losses.Squared(), label_bound=4.0)
     event = label_event(problem, Allowance.of(BUDGET))
     size = label_size(problem, 4.0, event, drawn(event))
-    assert size.usual == pytest.approx(usual, abs=0.1)
+    assert size.typical == pytest.approx(usual, abs=0.1)
     assert size.large == pytest.approx(large, abs=0.5)
 
 

@@ -13,14 +13,14 @@ from neighbouring import BUDGETS, Case, bits, hold, reversed_table, shifted, tab
 from recorder import Recorder
 
 import hedgerow as hr
-from hedgerow.data import Histogram
-from hedgerow.engine.over_time import Column, Series, due, levels
+from hedgerow.data import HistogramSource
+from hedgerow.engine.over_time import BlockSource, Series, due, levels
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.ledger import Accountant
 from hedgerow.query.counts import bound
 
 U = hr.Universe.from_sizes({"a": 3, "b": 2})
-DRAW = "engines.over_time:Series._draw"
+DRAW = "engine.over_time:Series._draw"
 ASKED = hr.count(a={0, 2}).over_time(span=4, share=0.15)
 
 
@@ -34,8 +34,8 @@ def tree(budget: Budget, at: int) -> Case:
     """All sums of five blocks, of which one differs, on one account: it is charged for a sum once for every block in it."""
 
     def run(counts: np.ndarray, ledger: Any, noise: Any) -> Any:
-        columns = [Column(Histogram(U, counts if i == at else people(i)), ledger) for i in range(5)]
-        nodes = Series(ASKED, bound(ASKED.counted, U), columns, noise).drawn()
+        columns = [BlockSource(HistogramSource(U, counts if i == at else people(i)), ledger) for i in range(5)]
+        nodes = Series(ASKED, bound(ASKED.counted, U), columns, noise).draw_nodes()
         return [(node.first, node.last, node.value, node.event) for node in nodes]
 
     return Case(run, budget, tables(people(at), budget, 12), reversed_table(people(at)), frozenset({DRAW}))
@@ -60,7 +60,7 @@ def told(budget: Budget, counts: list[np.ndarray], noise: Recorder) -> tuple[Any
     """A session of four blocks, asked about all, some and one of them, with purchases and a series between them."""
     from hedgerow.answering.answer_cache import AnswerCache
     from hedgerow.answering.blocks import Block
-    from hedgerow.engine.practical.engine import prefitted
+    from hedgerow.engine.practical.engine import build_practical_engine
     from hedgerow.session import Session
 
     ledgers = [Accountant(budget) for _ in counts]
@@ -74,8 +74,8 @@ def told(budget: Budget, counts: list[np.ndarray], noise: Recorder) -> tuple[Any
     said: list[Any] = []
 
     def block(i: int, prior: Any) -> Block:
-        data = Histogram(U, counts[i])
-        engine = prefitted(data, ledgers[i], noise, beta=0.05, prior=prior, **given)
+        data = HistogramSource(U, counts[i])
+        engine = build_practical_engine(data, ledgers[i], noise, beta=0.05, prior=prior, **given)
         return Block(str(i + 1), data, ledgers[i], engine, AnswerCache(engine, ledgers[i]), 0.05)
 
     def append(blocks: Any, name: str, source: Any, **options: Any) -> Block:
@@ -91,7 +91,7 @@ def told(budget: Budget, counts: list[np.ndarray], noise: Recorder) -> tuple[Any
         if budget.neighbours == "replace":
             within = 0.2 if float(said[-1].value) > 0.5 else 0.19  # what is bought follows from what was said
             said.append(session.ask(hr.count(b=1), within=within))
-        said.append(session.over(str(i + 1)).ask(hr.count(a=1, b=0)))
+        said.append(session.select_blocks(str(i + 1)).ask(hr.count(a=1, b=0)))
         said.append(session.ask(hr.marginal("a", "b")))
     return (said, session.rows, session.spent, [b.spent for b in session.blocks.values()], session.log), ledgers
 
@@ -133,9 +133,9 @@ def test_a_block_is_in_one_sum_of_each_level_and_pays_no_more_than_its_share(blo
         mine = [last - first + 1 for first, last in places if first <= number <= last]
         assert len(set(mine)) == len(mine) <= levels(span)
     budgets = [Budget(1.0 + (i % 3), 1e-6) for i in range(blocks)]
-    columns = [Column(Histogram(U, people(i)), Accountant(b)) for i, b in enumerate(budgets)]
+    columns = [BlockSource(HistogramSource(U, people(i)), Accountant(b)) for i, b in enumerate(budgets)]
     asked = hr.count(a=1).over_time(span=span, share=0.05)
-    Series(asked, bound(asked.counted, U), columns, Recorder(1)).drawn()
+    Series(asked, bound(asked.counted, U), columns, Recorder(1)).draw_nodes()
     for column in columns:
         assert 0 < column.ledger.spent <= 0.05 * column.ledger.budget.total * (1 + 1e-9)
 

@@ -18,8 +18,8 @@ from neighbouring import BUDGETS, Case, hold, shifted
 from hedgerow import losses
 from hedgerow.convex.minimize import minimize
 from hedgerow.convex.sets import L2Ball
-from hedgerow.data import Histogram
-from hedgerow.engine.theory import calibrated
+from hedgerow.data import HistogramSource
+from hedgerow.engine.theory import build_theory_engine
 from hedgerow.model.hypothesis import Hypothesis
 from hedgerow.privacy.budget import Budget
 from hedgerow.query.counts import bound, count
@@ -35,9 +35,13 @@ GUARD = "textbook.sparse_vector:_ready"
 APPROXIMATE = {budget.neighbours: budget for budget in BUDGETS.values() if not budget.pure}
 
 FAMILIES: dict[str, tuple[oracles.Oracle, float, float]] = {  # the oracle, the ridge of its losses, and S
-    "NoisyGradientDescent": (oracles.NoisyGradientDescent(1.0, 2.0, 1), 0.0, 2.0),
-    "RegularisedOutputPerturbation": (oracles.RegularisedOutputPerturbation(1.0, 1.0, 1, 2.0), 0.0, 2.0),
-    "OutputPerturbation": (oracles.OutputPerturbation(1 + RIDGE, RIDGE, 1, 2 * (1 + RIDGE)), RIDGE, 2 * (1 + RIDGE)),
+    "NoisyGradientDescent": (oracles.NoisyGradientDescentOracle(1.0, 2.0, 1), 0.0, 2.0),
+    "RegularisedOutputPerturbation": (oracles.RegularizedOutputPerturbationOracle(1.0, 1.0, 1, 2.0), 0.0, 2.0),
+    "OutputPerturbation": (
+        oracles.OutputPerturbationOracle(1 + RIDGE, RIDGE, 1, 2 * (1 + RIDGE)),
+        RIDGE,
+        2 * (1 + RIDGE),
+    ),
 }
 SITES = {name: f"textbook.oracles:{name}.answer" for name in FAMILIES}
 
@@ -77,7 +81,7 @@ def online(family: str, budget: Budget) -> Case:
     )
 
     def run(counts: np.ndarray, ledger: Any, noise: Any) -> Any:
-        mechanism = convex_pmw.OnlineConvexPMW(config, Histogram(Y, counts), ledger, noise, mistaken())
+        mechanism = convex_pmw.OnlineConvexPMW(config, HistogramSource(Y, counts), ledger, noise, mistaken())
         answers = [mechanism.ask(risk, OVER) for risk in asked(ridge)[:1] * 3 + asked(ridge)[1:]]
         return answers, mechanism.hypothesis.marginal(Y.names), mechanism.updates
 
@@ -95,7 +99,7 @@ def offline(family: str, budget: Budget) -> Case:
 
     def run(counts: np.ndarray, ledger: Any, noise: Any) -> Any:
         workload = [(risk, OVER) for risk in asked(ridge)]
-        found = convex_offline.release(config, workload, Histogram(Y, counts), ledger, noise, mistaken())
+        found = convex_offline.release(config, workload, HistogramSource(Y, counts), ledger, noise, mistaken())
         return found.hypothesis.marginal(Y.names), found.answers, found.updates, found.stopped
 
     def unsatisfied(site: str, event: Any, value: Any, drawn: Any) -> Any:
@@ -116,9 +120,9 @@ def theory(budget: Budget) -> Case:
     question = minimize(losses.Absolute(target="y"), OVER)
 
     def run(counts: np.ndarray, ledger: Any, noise: Any) -> Any:
-        data = Histogram(Y, counts)
-        engine = calibrated(
-            data, ledger, noise, convex=[bound(question, Y)], queries=4, beta=0.1, alpha=0.3, vouched=()
+        data = HistogramSource(Y, counts)
+        engine = build_theory_engine(
+            data, ledger, noise, convex=[bound(question, Y)], queries=4, beta=0.1, alpha=0.3, trusted_losses=()
         )
         session = Session(data, ledger, noise, engine)
         answers = [session.ask(q) for q in (count(y=1), question, count(y=1, z=0))]
@@ -126,7 +130,7 @@ def theory(budget: Budget) -> Case:
 
     sites = {GUARD, "textbook.pmw:OnlinePMW.ask", SITES["NoisyGradientDescent"]}
     if budget.neighbours == "add-remove":
-        sites |= {"engines.theory:calibrated"}
+        sites |= {"engine.theory:calibrated"}
     return Case(run, budget, pairs(budget), mostly(0.2), frozenset(sites), guard=lambda: itertools.repeat(True))
 
 

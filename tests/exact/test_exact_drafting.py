@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from neighbouring import BUDGETS, Case, hold
 
-from hedgerow.data.value_counts import Tally
+from hedgerow.data.value_counts import ValueCounts
 from hedgerow.drafting import kinds, numbers, selection
 from hedgerow.privacy.allowance import Amount
 from hedgerow.privacy.budget import Budget
@@ -23,9 +23,9 @@ FAR: Texts = {"": 9, "3": 4, "-4": 8, "1.5": 9, "100": 2, "2020-02-01": 9, "red"
 CUTS = np.array([-8.0, -2.0, 0.0, 2.0, 4.0, 64.0, 256.0])
 
 
-def tally_of(texts: Texts) -> Tally:
+def tally_of(texts: Texts) -> ValueCounts:
     found = Counter(texts)
-    return Tally(found, found.pop("", 0))
+    return ValueCounts(found, found.pop("", 0))
 
 
 def neighbours(texts: Texts, budget: Budget) -> list[tuple[Texts, Texts]]:
@@ -42,7 +42,7 @@ def neighbours(texts: Texts, budget: Budget) -> list[tuple[Texts, Texts]]:
     return found
 
 
-def case(run: Callable[[Tally, Any, Any, Amount], Any], site: str, budget: Budget) -> Case:
+def case(run: Callable[[ValueCounts, Any, Any, Amount], Any], site: str, budget: Budget) -> Case:
     return Case(
         lambda texts, ledger, noise: run(tally_of(texts), ledger, noise, Amount(budget, 0.3 * budget.total)),
         budget, neighbours(MIXED, budget), FAR, frozenset({f"drafting.{site}"}),
@@ -50,23 +50,23 @@ def case(run: Callable[[Tally, Any, Any, Amount], Any], site: str, budget: Budge
     )  # fmt: skip
 
 
-def told(tally: Tally, ledger: Any, noise: Any, amount: Amount) -> Any:
-    return selection.common_values(tally, selection.thresholded(amount, 1e-7), ledger, noise, "values")
+def told(tally: ValueCounts, ledger: Any, noise: Any, amount: Amount) -> Any:
+    return selection.common_values(tally, selection.threshold_event(amount, 1e-7), ledger, noise, "values")
 
 
-def held(tally: Tally, ledger: Any, noise: Any, amount: Amount) -> Any:
-    return kinds.held(tally, amount.marginal(), ledger, noise, "kinds")
+def held(tally: ValueCounts, ledger: Any, noise: Any, amount: Amount) -> Any:
+    return kinds.most_common_kind(tally, amount.marginal(), ledger, noise, "kinds")
 
 
-def bounds(tally: Tally, ledger: Any, noise: Any, amount: Amount) -> Any:
+def bounds(tally: ValueCounts, ledger: Any, noise: Any, amount: Amount) -> Any:
     return numbers.bounds(tally.numbers, amount.marginal(), ledger, noise, "bounds")
 
 
-def ends(tally: Tally, ledger: Any, noise: Any, amount: Amount) -> Any:
+def ends(tally: ValueCounts, ledger: Any, noise: Any, amount: Amount) -> Any:
     return numbers.ends(tally.numbers, CUTS, amount.marginal(), ledger, noise, "ends")
 
 
-def cut(tally: Tally, ledger: Any, noise: Any, amount: Amount) -> Any:
+def cut(tally: ValueCounts, ledger: Any, noise: Any, amount: Amount) -> Any:
     event = amount.choice(numbers.quantile_sensitivity(amount.budget, 2, 5))
     return numbers.quantile_cut(tally.numbers, CUTS, 2, 5, event, ledger, noise, "cut")
 

@@ -275,8 +275,8 @@ def test_tables_with_one_tilted_minimum_have_tilts_and_computed_minima_as_near_a
 @pytest.mark.parametrize("kind", APPROXIMATE)
 def test_minima_that_were_not_found_are_noticed(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(minimum, "_NEWTON_STEPS", 1)
-    true = minimum._proven
-    monkeypatch.setattr(minimum, "_proven", lambda *given: (true(*given)[0], 0.0))
+    true = minimum._prove
+    monkeypatch.setattr(minimum, "_prove", lambda *given: (true(*given)[0], 0.0))
     assert found_minima(APPROXIMATE[kind])[2] > 0.5
 
 

@@ -148,7 +148,7 @@ def noiseless(self: Any, names: Any, event: Any) -> None:
 BROKEN: dict[str, tuple[str, Any, str, Any, str]] = {
     # what is changed: (its case, the owner, the attribute, what it is made, what the suite says)
     "a guard compares twice the gap": (
-        "guard, replace, approximate", engine.Practical, "_gap", after(lambda gap: 2 * gap, engine.Practical._gap), "too far apart",
+        "guard, replace, approximate", engine.PracticalEngine, "_gap", after(lambda gap: 2 * gap, engine.PracticalEngine._gap), "too far apart",
     ),
     "a guard's noise is halved": (
         "sparse vector, replace, pure", Noise, "_comparison", None, "a guard draws with",
@@ -175,7 +175,7 @@ BROKEN: dict[str, tuple[str, Any, str, Any, str]] = {
         "online, NoisyGradientDescent, replace", oracles.GradientSums, "at", after(lambda sums: 2 * sums, oracles.GradientSums.at), "too far apart",
     ),
     "the minimum of an oracle is doubled": (
-        "online, OutputPerturbation, replace", oracles, "located", after(lambda found: 2 * found, oracles.located), "too far apart",
+        "online, OutputPerturbation, replace", oracles, "located", after(lambda found: 2 * found, oracles.locate_minimum), "too far apart",
     ),
     "an excess risk is not divided by what a row moves": (
         "guarded excess risk, replace, approximate", convex_answers, "in_rows",

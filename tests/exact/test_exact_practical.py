@@ -17,9 +17,9 @@ from neighbouring import BUDGETS, Case, hold, reversed_table, shifted, tables
 
 import hedgerow as hr
 from hedgerow import losses
-from hedgerow.data import Histogram
+from hedgerow.data import HistogramSource
 from hedgerow.engine.practical.convex.loss_certificate import certified_losses
-from hedgerow.engine.practical.engine import prefitted
+from hedgerow.engine.practical.engine import build_practical_engine
 from hedgerow.engine.practical.measure import prefit as selection
 from hedgerow.privacy.allowance import Allowance
 from hedgerow.privacy.budget import Budget
@@ -32,11 +32,13 @@ WIDE = hr.Universe.from_sizes({"y": 2, "a": 9, "b": 9})
 RANGED = hr.Universe.from_sizes({"y": 2, "a": 5, "b": 4})  # whose ranges are asked about
 BROAD = hr.Universe.from_sizes({"y": 2, "a": 26, "b": 3})
 PRACTICAL, GUARD = "engine.practical", "textbook.sparse_vector:_ready"
-MEASURE, OVERVIEW, CHOOSE = (f"{PRACTICAL}.prefit:Prefit.{name}" for name in ("_measure", "_residual", "_choose"))
-TABLE, QUERY = (f"{PRACTICAL}.purchases:Purchases.{name}" for name in ("table", "query"))
-CERTIFY = f"{PRACTICAL}.certifying:certified"
-LOSSES = f"{PRACTICAL}.convex_certificate:certified_losses"
-NUMBER, ORACLE = (f"{PRACTICAL}.convex:Convex.{name}" for name in ("_measured", "_oracle"))
+MEASURE, OVERVIEW, CHOOSE = (
+    f"{PRACTICAL}.measure.prefit:Prefit.{name}" for name in ("_measure", "_residual", "_choose")
+)
+TABLE, QUERY = (f"{PRACTICAL}.measure.purchases:Purchases.{name}" for name in ("table", "query"))
+CERTIFY = f"{PRACTICAL}.certificate.certificate_purchase:certified"
+LOSSES = f"{PRACTICAL}.convex.loss_certificate:certified_losses"
+NUMBER, ORACLE = (f"{PRACTICAL}.convex.convex_answers:Convex.{name}" for name in ("_measured", "_oracle"))
 SINGLE = [hr.marginal(name) for name in U.names]
 
 
@@ -48,9 +50,9 @@ def people(rows: int, universe: hr.Universe = U) -> np.ndarray:
 
 
 def opened(counts: np.ndarray, ledger: Any, noise: Any, **options: Any) -> Session:
-    data = Histogram(next(u for u in (U, WIDE, RANGED, BROAD) if counts.shape == u.shape), counts)
+    data = HistogramSource(next(u for u in (U, WIDE, RANGED, BROAD) if counts.shape == u.shape), counts)
     given = {"workload": None, "queries": 100, "beta": 0.05, "guard": 0.0, "reserve": 0.0, "certify": False, **options}
-    return Session(data, ledger, noise, prefitted(data, ledger, noise, **given))
+    return Session(data, ledger, noise, build_practical_engine(data, ledger, noise, **given))
 
 
 def told(session: Session, answers: Any = ()) -> Any:
@@ -100,7 +102,7 @@ def merged(budget: Budget, rows: int = 3000) -> Case:
         return told(session)
 
     table = people(rows, BROAD)
-    sites = {f"{PRACTICAL}.merging:measured", MEASURE if budget.pure else OVERVIEW}
+    sites = {f"{PRACTICAL}.fit.value_groups:measured", MEASURE if budget.pure else OVERVIEW}
     return Case(run, budget, tables(table, budget, 6), reversed_table(table), frozenset(sites))
 
 
@@ -220,7 +222,9 @@ def declared(budget: Budget, rows: int = 10**5) -> Case:
     def run(counts: np.ndarray, ledger: Any, noise: Any) -> Any:
         session = opened(counts, ledger, noise, workload=SINGLE, reserve=0.9)
         asked, allowance = [bound(question, U) for question in (LINE, slope)], Allowance(ledger, 0.89 * budget.total)
-        found = certified_losses(Histogram(U, counts), noise, session._engine.knowledge, asked, allowance, 0.05, ())
+        found = certified_losses(
+            HistogramSource(U, counts), noise, session._engine.knowledge, asked, allowance, 0.05, ()
+        )
         assert len(found.answers) == 2
         return told(session, [found.get(question) for question in asked])
 

@@ -42,7 +42,7 @@ def raising(x: float) -> Any:
     return x
 
 
-def asked(plan: Callable[[], subsampled.Plan], vectorised: bool) -> Callable[..., Any]:
+def asked(plan: Callable[[], subsampled.SamplePlan], vectorised: bool) -> Callable[..., Any]:
     def run(table: np.ndarray, ledger: Any, noise: Any) -> Any:
         rows = in_memory({"x": table})
         questions = [statistic((lambda x: x) if vectorised else raising, ["x"], vectorised=vectorised)]
@@ -52,7 +52,7 @@ def asked(plan: Callable[[], subsampled.Plan], vectorised: bool) -> Callable[...
     return run
 
 
-def statistics(plan: Callable[[], subsampled.Plan], budget: Budget = REPLACED, vectorised: bool = False) -> Case:
+def statistics(plan: Callable[[], subsampled.SamplePlan], budget: Budget = REPLACED, vectorised: bool = False) -> Case:
     if budget is COME_AND_GO:
         pairs = [(BASE, np.delete(BASE, BASE.size - 1)), (np.append(BASE, 1.0), BASE), (np.append(BASE, 0.0), BASE)]
     else:
@@ -64,7 +64,7 @@ def flipped() -> Case:
     def run(table: np.ndarray, ledger: Any, noise: Any) -> Any:
         rows = in_memory({"x": table})
         valued = statistic_values(rows, statistic(raising, ["x"]))
-        return scq.flips(scq.scq(rows.rows, 0.1), valued, rows.rows, ledger, noise, 4)
+        return scq.sample_yes_no(scq.scq(rows.rows, 0.1), valued, rows.rows, ledger, noise, 4)
 
     return Case(run, REPLACED_LOOSE, replaced(BASE), BASE[::-1].copy(), frozenset({"textbook.scq:flips"}))
 
@@ -78,7 +78,7 @@ def naive() -> Case:
 
 
 REPLACED_LOOSE = Budget(1000.0, 0.0)
-RISK = descent_by_queries.Risk(losses.Logistic(target="y", features=["a"], intercept=False), L2Ball(1.0))
+RISK = descent_by_queries.ClippedRisk(losses.Logistic(target="y", features=["a"], intercept=False), L2Ball(1.0))
 
 
 def descending() -> Case:
@@ -86,7 +86,7 @@ def descending() -> Case:
 
     def run(table: np.ndarray, ledger: Any, noise: Any) -> Any:
         rows = in_memory({"a": table[:, 0], "y": table[:, 1]})
-        return descent_by_queries.minimise(plan, rows, ledger, noise)
+        return descent_by_queries.minimize(plan, rows, ledger, noise)
 
     base = np.column_stack([np.linspace(-1, 1, ROWS), np.arange(ROWS) % 2])
     pairs = []
@@ -100,11 +100,11 @@ def descending() -> Case:
     return Case(run, REPLACED_LOOSE, pairs, base[::-1].copy(), frozenset({ANSWER, CHOICE}), reach)
 
 
-def poisson() -> subsampled.Plan:
-    return subsampled.Plan(Subsampled(PoissonSample(COIN - 1), Laplace(1.0, 5e5, subsampled.GRID)), 1.0, 1.0, 6.0)
+def poisson() -> subsampled.SamplePlan:
+    return subsampled.SamplePlan(Subsampled(PoissonSample(COIN - 1), Laplace(1.0, 5e5, subsampled.GRID)), 1.0, 1.0, 6.0)
 
 
-def fixed(replace: bool) -> Callable[[], subsampled.Plan]:
+def fixed(replace: bool) -> Callable[[], subsampled.SamplePlan]:
     return lambda: subsampled.affordable(ROWS, epsilon=1e-5, size=4, beta=0.1, replace=replace)
 
 

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from neighbouring import BUDGETS, Case, hold, reversed_table, tables
 
-from hedgerow.data import Histogram
-from hedgerow.engine.release import released
-from hedgerow.engine.theory import calibrated
+from hedgerow.data import HistogramSource
+from hedgerow.engine.release import run_release
+from hedgerow.engine.theory import build_theory_engine
 from hedgerow.privacy.allowance import Amount
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.events import Exponential
@@ -99,7 +99,7 @@ def online(budget: Budget, rows: int = 10**7) -> Case:
     config = pmw.configure(budget, cells=U.size, scale=rows, queries=100, beta=0.05, alpha=0.05)
 
     def run(counts: np.ndarray, ledger: Any, noise: Any) -> Any:
-        mechanism = pmw.OnlinePMW(config, Histogram(U, counts), ledger, noise)
+        mechanism = pmw.OnlinePMW(config, HistogramSource(U, counts), ledger, noise)
         answers = [mechanism.ask(query) for query in questions() * 2]
         return answers, mechanism.hypothesis.marginal(U.names), mechanism.updates
 
@@ -120,7 +120,7 @@ def offline(budget: Budget) -> Case:
     config = mwem.configure(budget, cells=U.size, scale=rows, queries=5, beta=0.05, alpha=0.05)
 
     def run(counts: np.ndarray, ledger: Any, noise: Any) -> Any:
-        found = mwem.release(config, questions(), Histogram(U, counts), ledger, noise)
+        found = mwem.release(config, questions(), HistogramSource(U, counts), ledger, noise)
         return found.hypothesis.marginal(U.names), found.measurements, found.updates, found.stopped
 
     def in_turn(site: str, event: Any, asked: Any, drawn: Any) -> Any:
@@ -136,7 +136,7 @@ def offline(budget: Budget) -> Case:
 
 def smallest(budget: Budget) -> Case:
     def run(counts: np.ndarray, ledger: Any, noise: Any) -> Any:
-        return small_db.release(questions(BITS), Histogram(BITS, counts), ledger, noise, size=3)
+        return small_db.release(questions(BITS), HistogramSource(BITS, counts), ledger, noise, size=3)
 
     sites, why = frozenset({"textbook.small_db:release"}), {"small_db: choice": 0.9}
     return Case(run, budget, tables(skewed(BITS, 40), budget), reversed_table(skewed(BITS, 40)), sites, why)
@@ -150,14 +150,16 @@ def theory(budget: Budget) -> Case:
     asked = [count(a=0), marginal("b"), count(a=1, c=1)]
 
     def run(counts: np.ndarray, ledger: Any, noise: Any) -> Any:
-        data = Histogram(U, counts)
-        engine = calibrated(data, ledger, noise, convex=[], queries=50, beta=0.05, alpha=None, vouched=())
+        data = HistogramSource(U, counts)
+        engine = build_theory_engine(
+            data, ledger, noise, convex=[], queries=50, beta=0.05, alpha=None, trusted_losses=()
+        )
         session = Session(data, ledger, noise, engine)
         return [session.ask(q) for q in asked], session.hypothesis.marginal(U.names), session.rows, session.spent
 
     sites, why = {GUARD, "textbook.pmw:OnlinePMW.ask"}, {pmw.MEASURED: 0.9}
     if budget.neighbours == "add-remove":
-        sites, why = sites | {"engines.theory:calibrated"}, why | {"theory: number of rows": 0.9}
+        sites, why = sites | {"engine.theory:calibrated"}, why | {"theory: number of rows": 0.9}
     return Case(
         run,
         budget,
@@ -173,8 +175,8 @@ def offline_engine(budget: Budget) -> Case:
     asked = [count(a=0), marginal("b", "c")]
 
     def run(counts: np.ndarray, ledger: Any, noise: Any) -> Any:
-        data = Histogram(U, counts)
-        engine = released(data, ledger, noise, workload=[bound(q, U) for q in asked], beta=0.05)
+        data = HistogramSource(U, counts)
+        engine = run_release(data, ledger, noise, workload=[bound(q, U) for q in asked], beta=0.05)
         session = Session(data, ledger, noise, engine)
         return [session.ask(q) for q in asked], session.hypothesis.marginal(U.names), session.spent
 

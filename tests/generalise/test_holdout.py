@@ -311,7 +311,7 @@ def test_early_stopping_stops_after_so_many_updates_without_a_better_one() -> No
     held = holdout()
     for metric, better in (("accuracy", [0.5, 0.52, 0.51, 0.52, 0.5]), ("zero_one_loss", [0.5, 0.48, 0.49, 0.48, 0.5])):
         stopping, told = held.early_stopping(metric, patience=3), iter(better)
-        stopping._scored = lambda model, told=told, metric=metric: held.score(model, metric, guess=next(told))
+        stopping._score = lambda model, told=told, metric=metric: held.score(model, metric, guess=next(told))
         assert [stopping.update(feature(0)) for _ in better] == [False, False, False, False, True]
         assert stopping.best_update == 2
 
@@ -376,7 +376,7 @@ def test_the_shares_of_beta_of_all_that_could_be_asked_add_up_to_at_most_one() -
         for m in range(i):
             s = i - 1 - m
             for f in range(s + 1):
-                each = widths.words(plan, widths.Asked(i, s, f, m, 1))
+                each = widths.words(plan, widths.QuestionCounts(i, s, f, m, 1))
                 total += math.exp(math.log(math.comb(s, f)) + (f + m) * math.log(plan.values) - each)
     assert 0.1 < total <= 1  # most is for questions beyond these
 
@@ -411,9 +411,9 @@ def test_both_ends_of_an_interval_fail_together_with_the_share_of_beta_that_the_
     """A query of few words: two thirds of half of β, shared by its words, is what its two sides have for the sample."""
     plan = holdout(n=1000, d=1).plan
     assert plan.epsilon >= 1  # so that no other theorem narrows it
-    before, after = widths.Asked(3, 2, 1, 0, 2), widths.Asked(3, 3, 1 + (not is_below), 0, 2)
+    before, after = widths.QuestionCounts(3, 2, 1, 0, 2), widths.QuestionCounts(3, 3, 1 + (not is_below), 0, 2)
     low, high, by = widths.interval(plan, before, after, centre, is_below)
-    off = (widths.below if is_below else widths.measured)(plan, after, plan.beta / 6)
+    off = (widths.below if is_below else widths.measurement_width)(plan, after, plan.beta / 6)
     ends = max(0.0, centre - off) / 1000, min(1000, centre + off) / 1000
 
     def improbable(mean: float, population: float) -> float:
@@ -431,8 +431,8 @@ def test_both_ends_of_an_interval_fail_together_with_the_share_of_beta_that_the_
 def test_the_width_of_a_measurement_is_left_on_either_side_with_its_share_of_beta(budget: Budget) -> None:
     plan = holdout(budget=budget).plan
     for beta in (0.5, 0.05, 1e-4):
-        asked = widths.Asked(5, 1, 1, 4, 1)
-        off = widths.measured(plan, asked, beta) - plan.resolution / 2
+        asked = widths.QuestionCounts(5, 1, 1, 4, 1)
+        off = widths.measurement_width(plan, asked, beta) - plan.resolution / 2
         law = stats.norm(scale=plan.measurement.sigma) if budget.delta else stats.laplace(scale=plan.measurement.scale)
         assert 2 * law.sf(off) <= beta / (3 * widths._parts(5, plan.rounds))
 
@@ -474,7 +474,7 @@ def test_noise_stays_within_its_width(budget: Budget) -> None:
         held = holdout(n=400, d=1, budget=budget, seed=seed, rounds=2)
         score = held.measure(feature(0))
         X, y = noise_rows(400, 1, 0)
-        off = widths.measured(held.plan, widths.Asked(1, 0, 0, 1, 0), 0.2)
+        off = widths.measurement_width(held.plan, widths.QuestionCounts(1, 0, 0, 1, 0), 0.2)
         failures += abs(score.value * 400 - float((X[:, 0] == y).sum())) > off
     assert failures <= stats.binom.ppf(1 - 1e-9, runs, 0.2 / 3 / widths._parts(1, 2))
 
@@ -483,7 +483,7 @@ def test_after_below_the_guess_is_as_near_as_is_said() -> None:
     """Guesses at the edge of what the width allows: "below" has at most the probability that the width was made for."""
     runs, beta = 400, 0.3
     edge = holdout(n=2000, d=1)
-    off = widths.below(edge.plan, widths.Asked(1, 1, 0, 0, 1), beta)
+    off = widths.below(edge.plan, widths.QuestionCounts(1, 1, 0, 0, 1), beta)
     X, y = noise_rows(2000, 1, 0)
     true = float((X[:, 0] == y).sum())
     said = sum(
@@ -496,8 +496,8 @@ def test_after_below_the_guess_is_as_near_as_is_said() -> None:
 def test_a_better_guess_of_few_words_is_used_at_ordinary_budgets_and_privacy_at_small_ones() -> None:
     few = hr.Holdout(noise_rows(4000, 1, 0), Budget(4.0, 1e-6), seed=1).score(feature(0), guess=0.5)
     assert few.by == widths.FEW_WORDS
-    plan = widths.Plan(10**8, *_small(), 1e5, 2.0, 0.05, 0.001, 1e-12, 10**6, 10**4)
-    many = widths.Asked(10**6, 10**6, 10**4, 0, 10**4)
+    plan = widths.HoldoutPlan(10**8, *_small(), 1e5, 2.0, 0.05, 0.001, 1e-12, 10**6, 10**4)
+    many = widths.QuestionCounts(10**6, 10**6, 10**4, 0, 10**4)
     low, high, by = widths.interval(plan, many, many, 5e7, True)
     assert by.startswith("Jung") and 0 < high - low < 0.02
 

@@ -17,7 +17,7 @@ from hedgerow.research.analysts import ANALYSTS, Player
 from hedgerow.research.monitors import (
     Ask,
     Mechanism,
-    drawn,
+    draw_counts,
     exponential_monitor,
     query_monitor,
     simulate,
@@ -101,7 +101,7 @@ def test_theorem_5_subsampled_answers_are_right_about_the_population(name: str) 
 
     def game() -> bool:
         analyst = playing(name, queries, population, rng)
-        turns = simulate(subsampled(size, inner, rng), analyst, population, drawn(population, rows, rng))
+        turns = simulate(subsampled(size, inner, rng), analyst, population, draw_counts(population, rows, rng))
         return worst_error(turns) > alpha
 
     assert failures(game) <= most(beta) < 0.6 * GAMES
@@ -118,7 +118,7 @@ def test_theorem_11_flipped_bits_have_the_populations_mean(name: str) -> None:
 
     def game() -> bool:
         analyst = playing(name, queries, population, rng)
-        turns = simulate(flipped(flip, rng), analyst, population, drawn(population, rows, rng))
+        turns = simulate(flipped(flip, rng), analyst, population, draw_counts(population, rows, rng))
         return any(abs((1 - 2 * flip) * t.on_sample + flip - t.on_population) > alpha for t in turns)
 
     assert failures(game) <= most(beta) < 0.6 * GAMES
@@ -130,7 +130,7 @@ def test_the_same_analysts_break_a_sample_that_answers_for_itself(name: str) -> 
     rng, population = np.random.default_rng(1), uniform(500)
 
     def game() -> bool:
-        turns = simulate(naive, playing(name, 150, population, rng), population, drawn(population, 50, rng))
+        turns = simulate(naive, playing(name, 150, population, rng), population, draw_counts(population, 50, rng))
         return worst_error(turns) > 0.3
 
     assert failures(game) > most(0.2)
@@ -140,7 +140,7 @@ def test_the_same_analysts_break_a_sample_that_answers_for_itself(name: str) -> 
 def test_an_analyst_asks_as_often_as_it_is_told_and_within_bounds(name: str) -> None:
     rng, population = np.random.default_rng(2), uniform(50)
     for k in (1, 2, 9):
-        turns = simulate(naive, playing(name, k, population, rng), population, drawn(population, 40, rng))
+        turns = simulate(naive, playing(name, k, population, rng), population, draw_counts(population, 40, rng))
         assert len(turns) == k
         assert all(turn.query.min() >= 0 and turn.query.max() <= 1 for turn in turns)
 
@@ -150,7 +150,9 @@ def test_who_adapts_finds_more_than_who_does_not() -> None:
     gaps = {
         name: np.mean(
             [
-                simulate(naive, playing(name, 200, population, rng), population, drawn(population, 300, rng))[-1].gap
+                simulate(naive, playing(name, 200, population, rng), population, draw_counts(population, 300, rng))[
+                    -1
+                ].gap
                 for _ in range(8)
             ]
         )
@@ -176,7 +178,7 @@ def test_what_the_monitor_of_algorithm_2_picks_from_a_private_mechanism_is_not_f
     scale = queries / (epsilon * rows)  # each query costs ε/k
 
     def gap(mechanism: Mechanism) -> float:
-        samples = [drawn(population, rows, rng) for _ in range(3)]
+        samples = [draw_counts(population, rows, rng) for _ in range(3)]
         analyst = playing(name, queries, population, rng)
         return exponential_monitor(mechanism, analyst, population, samples, epsilon, rng).gap
 
@@ -189,7 +191,7 @@ def test_what_the_monitor_of_algorithm_2_picks_from_a_private_mechanism_is_not_f
 
 def _largest_pick(mechanism: Mechanism, name: str, population: np.ndarray, rng: np.random.Generator) -> float:
     """The monitor with a choice so sharp that it takes the largest gap there is."""
-    samples = [drawn(population, 50, rng) for _ in range(3)]
+    samples = [draw_counts(population, 50, rng) for _ in range(3)]
     analyst = playing(name, 40, population, rng)
     return exponential_monitor(mechanism, analyst, population, samples, 100.0, rng).gap
 
@@ -208,7 +210,7 @@ def test_proposition_20_the_expected_error_of_an_answer_is_what_privacy_and_the_
     errors, on_sample, gaps = [], [], []
     for _ in range(300):
         analyst = playing("tracing", queries, population, rng)
-        pick = query_monitor(mechanism, analyst, population, drawn(population, rows, rng), queries - 1)
+        pick = query_monitor(mechanism, analyst, population, draw_counts(population, rows, rng), queries - 1)
         errors.append(pick.turn.error)
         on_sample.append(abs(pick.turn.answer - pick.turn.on_sample))
         gaps.append(pick.gap)
@@ -225,7 +227,7 @@ def test_given_an_unlucky_history_the_printed_proposition_fails() -> None:
     population = uniform(cells)
     given, overall = [], []
     for _ in range(400):
-        sample = drawn(population, rows, rng)
+        sample = draw_counts(population, rows, rng)
         published = rng.random() < alpha / 4
         query = (sample > 0).astype(float) if published else np.full(cells, 0.5)
         answer = 1.0 if published else 0.5

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import hedgerow as hr
-from hedgerow.data import Histogram
+from hedgerow.data import HistogramSource
 from hedgerow.generalise import transfer
-from hedgerow.generalise.statement import FIRST, stated
+from hedgerow.generalise.statement import FIRST, population_statement
 from hedgerow.privacy.budget import Budget
 
 UNIVERSE = hr.Universe.from_sizes({"a": 2, "b": 3})
@@ -16,7 +16,9 @@ UNIVERSE = hr.Universe.from_sizes({"a": 2, "b": 3})
 
 def opened(epsilon: float, **options):
     counts = np.full((2, 3), 500_000)
-    return hr.open(Histogram(UNIVERSE, counts), universe=UNIVERSE, budget=Budget(epsilon, 1e-9), seed=1, **options)
+    return hr.open(
+        HistogramSource(UNIVERSE, counts), universe=UNIVERSE, budget=Budget(epsilon, 1e-9), seed=1, **options
+    )
 
 
 def test_a_session_with_little_privacy_spent_states_both_errors_and_the_theorem() -> None:
@@ -38,25 +40,27 @@ def test_a_session_at_an_epsilon_of_one_says_that_no_theorem_helps() -> None:
 
 def test_bars_that_rarely_fail_transfer_by_the_newer_theorem_where_rows_are_private() -> None:
     budget = Budget(0.01, 1e-12, "add-remove")
-    said = stated(budget, rows=None, asked=1, sample_beta=1e-3)
+    said = population_statement(budget, rows=None, asked=1, sample_beta=1e-3)
     assert said.theorem == transfer.JUNG and (said.epsilon, said.beta) == (0.02, 2e-3)
     assert said.extra == transfer.jung(0.02, said.delta, 0.0, 1e-3, 2e-3)
 
 
 def test_where_rows_come_and_go_no_statement_rests_on_an_estimate_of_how_many_there_are() -> None:
-    counts, budget = Histogram(UNIVERSE, np.full((2, 3), 500_000)), Budget(0.01, 1e-12, "add-remove")
+    counts, budget = HistogramSource(UNIVERSE, np.full((2, 3), 500_000)), Budget(0.01, 1e-12, "add-remove")
     session = hr.open(counts, universe=UNIVERSE, budget=budget, seed=1)
     session.ask(hr.count(a=1))
     said = session.generalisation
-    assert said == stated(budget, rows=None, asked=1, sample_beta=0.05) and transfer.MONITOR not in str(said)
+    assert said == population_statement(budget, rows=None, asked=1, sample_beta=0.05) and transfer.MONITOR not in str(
+        said
+    )
     assert (
-        stated(budget, rows=session.rows, asked=1, sample_beta=0.05).extra < said.extra
+        population_statement(budget, rows=session.rows, asked=1, sample_beta=0.05).extra < said.extra
     )  # which would be better, and unproved
 
 
 def test_the_statement_widens_with_the_questions_and_its_betas_add_up() -> None:
     budget, asked = Budget(0.02, 1e-9), [1, FIRST, FIRST + 1, 100 * FIRST]
-    found = [stated(budget, rows=3e6, asked=k, sample_beta=0.05) for k in asked]
+    found = [population_statement(budget, rows=3e6, asked=k, sample_beta=0.05) for k in asked]
     assert [said.questions for said in found] == [FIRST, FIRST, 4 * FIRST, 256 * FIRST]
     assert found[0].extra == transfer.sample_gap(0.02, 1e-9, 3e6, FIRST, 0.025)
     assert found[2].extra == transfer.sample_gap(0.02, 1e-9, 3e6, 4 * FIRST, 0.0125)

@@ -18,7 +18,7 @@ pairs = pytest.mark.parametrize(("alpha", "beta"), list(itertools.product(ALPHAS
 @pairs
 def test_what_theorem_4_asks_for_gives_what_it_promises(alpha: float, beta: float) -> None:
     needs = transfer.theorem_4(alpha, beta)
-    found = transfer.monitored(needs.epsilon, needs.delta, needs.sample_error, needs.sample_beta, beta)
+    found = transfer.monitored_error(needs.epsilon, needs.delta, needs.sample_error, needs.sample_beta, beta)
     assert found <= alpha
     assert found >= alpha / 8  # no better than the sample: the check has power
 
@@ -56,7 +56,7 @@ def test_the_newer_theorem_needs_no_more_privacy_than_the_older() -> None:
     for alpha, beta in itertools.product(ALPHAS, BETAS):
         needs = transfer.theorem_4(alpha, beta)
         given = (needs.epsilon, needs.delta * 1e-3, needs.sample_error, needs.sample_beta * 1e-3, beta)
-        assert transfer.jung(*given) <= transfer.monitored(*given) * 1.001
+        assert transfer.jung(*given) <= transfer.monitored_error(*given) * 1.001
 
 
 def test_jung_at_known_numbers() -> None:
@@ -69,7 +69,7 @@ def test_every_way_back_leads_there() -> None:
     epsilon = transfer.jung_epsilon(0.1, 1e-7, 0.03, 1e-5, 0.05)
     assert transfer.jung(epsilon, 1e-7, 0.03, 1e-5, 0.05) == pytest.approx(0.1)
     epsilon = transfer.monitored_epsilon(0.1, 1e-7, 0.03, 1e-5, 0.05)
-    assert transfer.monitored(epsilon, 1e-7, 0.03, 1e-5, 0.05) == pytest.approx(0.1)
+    assert transfer.monitored_error(epsilon, 1e-7, 0.03, 1e-5, 0.05) == pytest.approx(0.1)
     epsilon = transfer.in_expectation_epsilon(0.1, 0.01, 0.03)
     assert transfer.in_expectation(epsilon, 0.01, 0.03) == pytest.approx(0.1)
     rows = transfer.sample_gap_rows(0.1, 0.02, 1e-7, 1000, 0.05)

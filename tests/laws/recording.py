@@ -65,8 +65,8 @@ class _Recording(Noise):
         opened._draw = drawn
         return opened
 
-    def _redeemed(self, receipt: Any, *kinds: Any) -> Any:
-        self._event = super()._redeemed(receipt, *kinds)  # what was billed
+    def _redeem(self, receipt: Any, *kinds: Any) -> Any:
+        self._event = super()._redeem(receipt, *kinds)  # what was billed
         return self._event
 
 

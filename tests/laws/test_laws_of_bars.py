@@ -22,8 +22,8 @@ from hedgerow.engine import theory
 from hedgerow.engine.practical.bars.error_bars import ErrorBars, _gaussian_tail, _plane_tail, _tail
 from hedgerow.engine.practical.convex.excess_bounds import _by_distance, _by_variation, _sup_quadratic, excess_bound
 from hedgerow.engine.practical.fit.residuals import Overview, from_coordinates
-from hedgerow.engine.practical.guard import planned_guard
-from hedgerow.engine.practical.measurement import Measurement, Rows
+from hedgerow.engine.practical.guard import plan_guard
+from hedgerow.engine.practical.measurement import Measurement, RowCountInterval
 from hedgerow.privacy.allowance import Amount
 from hedgerow.privacy.events import Gaussian, Laplace
 from hedgerow.privacy.noise import Seeded
@@ -33,7 +33,7 @@ from hedgerow.textbook import sparse_vector as sv
 from hedgerow.universe.universe import subsets
 
 UNIVERSE = hr.Universe.from_sizes({"a": 3, "b": 4})
-EXACT = Rows(1000, 1000, 1000)
+EXACT = RowCountInterval(1000, 1000, 1000)
 LITTLE = 1e-9  # a β for which Chernoff's bound is nearly the quantile
 FIRST = 0.6  # of β, of the first measurement
 
@@ -303,7 +303,7 @@ def worst_ratio(kind: str, event: Laplace | Gaussian, noise: Seeded, beta: float
     bars = ErrorBars(UNIVERSE, beta)
     bars.add(Measurement(("a", "b"), y, event))
     asked = statements(kind, subsets(("a", "b"), 1))
-    low, high = bars.intervals(asked, Rows(12e5, 12e5, 12e5))
+    low, high = bars.intervals(asked, RowCountInterval(12e5, 12e5, 12e5))
     true = np.array([q.table.mean() for q in asked])
     middle, half = (low + high) / 2, (high - low) / 2
     sure = half > 1e-12
@@ -347,7 +347,7 @@ def test_the_width_of_comparisons_is_what_beta_asks_for_and_a_fifth_less_is_too_
 @pytest.mark.parametrize("budget", [hr.Budget(1.0, 0.0), hr.Budget(1.0, 1e-6)], ids=["pure", "approximate"])
 def test_the_guards_promise_is_three_widths_its_threshold_two_and_they_are_what_beta_asks_for(budget) -> None:
     rows, queries, beta = 10**7, 1000, 0.025
-    guard = planned_guard(budget, rows, queries, beta, 0.1)
+    guard = plan_guard(budget, rows, queries, beta, 0.1)
     width = guard.promise * rows / 3
     assert guard.config.threshold == pytest.approx(2 * width, abs=2.0**-20)
     fails = [comparisons_fail(guard.config.guard, x * width, guard.config.rounds, queries) for x in (1.0, 0.8)]
@@ -424,7 +424,7 @@ def test_the_certificate_covers_the_worst_table_at_its_distance_and_at_most_fift
 
 
 def optimum(bound, marginal):
-    return bound.fitted(FixedMarginal(marginal))[0]
+    return bound.fit_on(FixedMarginal(marginal))[0]
 
 
 class FixedMarginal:

@@ -12,7 +12,7 @@ from recording import Recorded, RecordedSeeded
 from test_laws_of_mechanisms import opened
 
 import hedgerow as hr
-from hedgerow.data import Histogram
+from hedgerow.data import HistogramSource
 from hedgerow.privacy.events import AboveThreshold, Event, Exponential, Gaussian, Repeated
 from hedgerow.privacy.ledger import Accountant
 from hedgerow.privacy.noise import Noise
@@ -24,7 +24,7 @@ RISK, TABLE = FAMILY.loss.on(convex_cases.PLANE), FAMILY.tables[0]
 
 MANY = hr.Universe.from_sizes({"y": 2, "a": 12, "b": 12, "c": 12})
 Y, A, B, C = np.indices(MANY.shape)
-FEW = Histogram(MANY, (((A >= 6) == Y) & (B == C)).astype(np.int64) * 3)
+FEW = HistogramSource(MANY, (((A >= 6) == Y) & (B == C)).astype(np.int64) * 3)
 
 Run = Callable[[Noise], tuple[np.ndarray, list[Event]]]
 

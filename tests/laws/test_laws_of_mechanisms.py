@@ -35,10 +35,10 @@ from scipy import special, stats
 from transcripts import SOLVED, rows_of
 
 import hedgerow as hr
-from hedgerow.data import Histogram
+from hedgerow.data import HistogramSource
 from hedgerow.engine import theory
-from hedgerow.engine.over_time import Column, Series
-from hedgerow.engine.practical.engine import prefitted
+from hedgerow.engine.over_time import BlockSource, Series
+from hedgerow.engine.practical.engine import build_practical_engine
 from hedgerow.errors import HedgerowError
 from hedgerow.privacy.events import COIN, Exponential, Gaussian, Laplace
 from hedgerow.privacy.noise import Noise, Seeded
@@ -60,14 +60,16 @@ RICH = {"pure": hr.Budget(200.0, 0.0), "approximate": hr.Budget(200.0, 1e-6)}
 
 
 @functools.cache
-def table(rows: int = 200_000) -> Histogram:
+def table(rows: int = 200_000) -> HistogramSource:
     weights = np.outer(np.arange(1, 25), np.arange(20, 0, -1)) ** 2.0
     counts = np.floor(weights / weights.sum() * rows).astype(np.int64)
     counts[0, 0] += rows - counts.sum()
-    return Histogram(WIDE, counts)
+    return HistogramSource(WIDE, counts)
 
 
-def opened(source: Noise, budget: hr.Budget, data: Histogram | None = None, **options) -> tuple[Session, Histogram]:
+def opened(
+    source: Noise, budget: hr.Budget, data: HistogramSource | None = None, **options
+) -> tuple[Session, HistogramSource]:
     """As ``hr.open`` does it, with a source of our own."""
     data, account = data or table(), hr.Accountant(budget)
     given = {
@@ -79,7 +81,7 @@ def opened(source: Noise, budget: hr.Budget, data: Histogram | None = None, **op
         "certify": False,
         **options,
     }
-    return Session(data, account, source, prefitted(data, account, source, **given)), data
+    return Session(data, account, source, build_practical_engine(data, account, source, **given)), data
 
 
 # What is published
@@ -117,9 +119,9 @@ POOL += [hr.linear(("x0", "x1"), np.array([[0.1, 0.7], [0.25, 1.0]])).on(FLAGS)]
 
 
 @functools.cache
-def in_one_cell(rows: int) -> Histogram:
+def in_one_cell(rows: int) -> HistogramSource:
     """As far from uniform as can be: much is measured."""
-    return Histogram(FLAGS, np.where(np.arange(16) == 5, rows, 0).reshape(FLAGS.shape))
+    return HistogramSource(FLAGS, np.where(np.arange(16) == 5, rows, 0).reshape(FLAGS.shape))
 
 
 def online(budget: hr.Budget) -> Callable[[Noise], Noises]:
@@ -174,7 +176,7 @@ def rows_of_theory(budget: hr.Budget) -> Callable[[Noise], Noises]:
     def run(source: Noise) -> Noises:
         account, data = hr.Accountant(budget), in_one_cell(10**9)
         given = {"convex": [], "queries": 10, "beta": 0.05, "alpha": None, "vouched": ()}
-        engine = theory.calibrated(data, account, source, **given)
+        engine = theory.build_theory_engine(data, account, source, **given)
         return [(account.entries()[0].event, np.asarray(engine.rows - data.rows))]
 
     return run
@@ -185,10 +187,10 @@ def over_time(budget: hr.Budget) -> Callable[[Noise], Noises]:
 
     def run(source: Noise) -> Noises:
         tables = [in_one_cell(1000 + i) for i in range(19)]
-        columns, found = [Column(data, hr.Accountant(budget)) for data in tables], []
+        columns, found = [BlockSource(data, hr.Accountant(budget)) for data in tables], []
         for query in POOL[:-1]:
             asked = hr.linear(query.attributes, query.table).over_time(span=8, share=0.04)
-            for node in Series(asked, query, columns, source).drawn():
+            for node in Series(asked, query, columns, source).draw_nodes():
                 true = sum(query.dot(data.marginal(query.attributes)) for data in tables[node.first : node.last + 1])
                 found.append((node.event, np.asarray(node.value - true)))
         return found
@@ -200,7 +202,7 @@ def output_oracle(source: Noise) -> Noises:
     """θ less the minimum on the data, which is the same for every draw: a mean, ½(θ − q)²."""
     budget, rows = hr.Budget(1.0, 1e-6), 10**6
     risk, over = hr.losses.Squared(target="x0").on(FLAGS), hr.Box(0.0, 1.0)
-    oracle = oracles.OutputPerturbation(1.0, 1.0, 1, 1.0)
+    oracle = oracles.OutputPerturbationOracle(1.0, 1.0, 1, 1.0)
     plan = oracle.plan(budget, budget.total / 10, rows, 0.05)
     counts = np.array([rows // 2, rows // 2])
     found = []
@@ -450,7 +452,7 @@ def test_the_gap_that_is_released_is_the_difference_and_both_noises(made) -> Non
 def test_the_small_database_is_chosen_with_the_probabilities_of_its_distances(made) -> None:
     """Of all databases of two rows over three cells: scores worked out here, ε as billed. Power against 0.5 and 2."""
     universe = hr.Universe.from_sizes({"a": 3})
-    data = Histogram(universe, np.array([30, 12, 6]))
+    data = HistogramSource(universe, np.array([30, 12, 6]))
     queries = [hr.count(a=i).on(universe) for i in range(3)]
     m, n, epsilon = 2, 48, 0.25
     candidates = [c for c in itertools.product(range(3), repeat=3) if sum(c) == m]
@@ -478,7 +480,7 @@ def test_mwem_asks_first_what_is_worst_with_the_probabilities_of_its_scores(made
     """The first choice: |N − n·q(uniform)| for every query, by hand. Power against 0.5 and 2 times the scale."""
     counts = np.array([62, 26, 12])
     universe = hr.Universe.from_sizes({"a": 3})
-    data, queries = Histogram(universe, counts), [hr.count(a=i).on(universe) for i in range(3)]
+    data, queries = HistogramSource(universe, counts), [hr.count(a=i).on(universe) for i in range(3)]
     scores = np.abs(counts - np.array([33, 33, 33]))  # 100/3, to the nearest row
     choice = Exponential(1.0, 0.16)
     config = mwem.MWEMConfig(100.0, 0.3, 0.1, "hoeffding", 1, choice, Laplace(1.0, 5.0))
@@ -495,7 +497,7 @@ def test_mwem_asks_first_what_is_worst_with_the_probabilities_of_its_scores(made
 
 
 CHOOSERS: dict[str, Callable[[Noise], object]] = {
-    "prefit": lambda source: opened(source, PURE, Histogram(FLAGS, in_one_cell(900).marginal(FLAGS.names)), guard=0.0, reserve=0.0),
+    "prefit": lambda source: opened(source, PURE, HistogramSource(FLAGS, in_one_cell(900).marginal(FLAGS.names)), guard=0.0, reserve=0.0),
     "frank_wolfe": lambda source: solved("frank_wolfe", source, PURE),
     "lasso": lambda source: hr.erm.lasso(rows_of(30)[0], rows_of(30)[2], budget=PURE, noise=source),
 }  # fmt: skip
@@ -627,9 +629,9 @@ def test_sgd_sums_gradients_over_the_secret_sample_and_no_other_rows(made) -> No
 ROOT = math.sqrt(3)
 BITS = hr.Universe.from_sizes({f"x{i}": 2 for i in range(4)})
 FAMILIES = {
-    "descent": (oracles.NoisyGradientDescent(ROOT, 2.0, 3), hr.losses.Logistic(), 10**4),
-    "regularised": (oracles.RegularisedOutputPerturbation(ROOT, 1.0, 3, 2 * ROOT), hr.losses.Huber(1.0), 10**6),
-    "output": (oracles.OutputPerturbation(5.25, 0.5, 3, 10.5), hr.losses.Squared(ridge=0.5), 10**6),
+    "descent": (oracles.NoisyGradientDescentOracle(ROOT, 2.0, 3), hr.losses.Logistic(), 10**4),
+    "regularised": (oracles.RegularizedOutputPerturbationOracle(ROOT, 1.0, 3, 2 * ROOT), hr.losses.Huber(1.0), 10**6),
+    "output": (oracles.OutputPerturbationOracle(5.25, 0.5, 3, 10.5), hr.losses.Squared(ridge=0.5), 10**6),
 }
 
 

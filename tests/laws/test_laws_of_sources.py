@@ -72,15 +72,15 @@ class Broken(Seeded):
         super().__init__(4)
         self.defect, self.times, self.last = defect, times, None
 
-    def _released(self, steps, event):
-        drawn = super()._released(np.zeros_like(steps), event)
+    def _add_in_steps(self, steps, event):
+        drawn = super()._add_in_steps(np.zeros_like(steps), event)
         match self.defect:
             case "scale":
                 drawn = np.rint(drawn * self.times).astype(np.int64)
             case "grid left out":
                 kind = type(event)
                 spread = event.scale if kind is Laplace else event.sigma
-                drawn = super()._released(np.zeros_like(steps), kind(event.sensitivity, spread))
+                drawn = super()._add_in_steps(np.zeros_like(steps), kind(event.sensitivity, spread))
             case "reused":
                 drawn = self.last = drawn if self.last is None else self.last
             case "shared":
@@ -181,7 +181,7 @@ def test_whatever_was_drawn_is_released_as_it_is(kind, cells) -> None:
     """No step between the sampler and the release may cut, fold or rescale it, however far out it is."""
 
     class Far(Seeded):
-        def _released(self, steps, event):
+        def _add_in_steps(self, steps, event):
             return steps + far
 
     event = kind(1.0, 3.0, 0.25)

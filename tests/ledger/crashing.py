@@ -22,9 +22,9 @@ from typing import Any
 import numpy as np
 
 import hedgerow as hr
-from hedgerow.data import Histogram
+from hedgerow.data import HistogramSource
 from hedgerow.engine.practical import free_answers
-from hedgerow.engine.practical.free_answers import Knowledge
+from hedgerow.engine.practical.free_answers import FreeAnswers
 from hedgerow.ledger import durable, read
 from hedgerow.ledger.store import Store
 from hedgerow.privacy.ledger import Receipt
@@ -35,7 +35,7 @@ _alone = [_drawn.sum(axis=tuple(j for j in range(4) if j != i)) for i in range(4
 SHARES = (
     0.9 * np.einsum("a,b,c,d->abcd", *_alone) + 0.1 * _drawn
 )  # nearly independent: a guard says "right" and "wrong"
-TABLE = Histogram(UNIVERSE, np.round(1e6 * SHARES).astype(np.int64))
+TABLE = HistogramSource(UNIVERSE, np.round(1e6 * SHARES).astype(np.int64))
 BUDGET = hr.Budget(1.0, 1e-6)
 FREE = [hr.count(a=a, b=True, c={"w", "x"}, d=(0, 1)) for a in range(6)] + [hr.count(a=(1, a)) for a in range(2, 6)]
 BOUGHT = [  # of attributes that differ, or what is bought for one would do for the next
@@ -123,7 +123,7 @@ class Fate:
         self.around(Store, "append_quickly", lambda said, after: "quick answers")
         self.around(Store, "append", lambda said, *rest: "+".join(kind for _, _, kind, _ in said))
         self.around(Receipt, "released", lambda *rest: "draw and record")
-        self.around(Knowledge, "learn", lambda *rest: "refit")
+        self.around(FreeAnswers, "learn", lambda *rest: "refit")
         self.around(durable.Durable, "_keep_state", lambda: "snapshot")
         sa.event.listen(sa.Engine, "commit", lambda connection: self.step("before the commit"))
         redeem = Receipt.redeem

@@ -16,7 +16,7 @@ from crashing import BOUGHT, BUDGET, FREE, TABLE, TABLES, UNIVERSE, WITHIN, open
 from fresh_ledgers import postgres_url, sqlite_url
 
 import hedgerow as hr
-from hedgerow.data import Histogram
+from hedgerow.data import HistogramSource
 from hedgerow.ledger import Head, binding, chain, durable, read, replay, spending
 from hedgerow.ledger import opened as ledger_at
 from hedgerow.ledger.chain import next_line
@@ -97,7 +97,7 @@ def test_a_snapshot_has_all_that_was_spent_of_the_budget_of_a_share_of_the_slack
         if slack:
             first.charge(ThresholdedCounts(Gaussian(1.0, 20.0), 105))
         else:
-            first.charge(budget.planned(Gaussian(1.0, (0.8 * budget.total) ** -0.5), 0.8))
+            first.charge(budget.plan_noise(Gaussian(1.0, (0.8 * budget.total) ** -0.5), 0.8))
         first.charge(Gaussian(1.0, 20.0))
     again = ledger_at(url, budget, slack=slack, who="ana")
     assert again._book._loaded is None and again.remembered() == {"known": 1}  # no entry was read
@@ -123,7 +123,7 @@ def test_every_profile_is_taken_up(profile, neighbours) -> None:
 
     def again() -> hr.Session:
         return hr.open(
-            Histogram(UNIVERSE, 100 * TABLE.marginal(UNIVERSE.names)), universe=UNIVERSE,
+            HistogramSource(UNIVERSE, 100 * TABLE.marginal(UNIVERSE.names)), universe=UNIVERSE,
             budget=hr.Budget(1.0, 1e-6, neighbours), profile=profile, ledger=url, seed=2,
         )  # fmt: skip
 
@@ -138,7 +138,7 @@ def test_what_a_reading_says_is_left_is_what_questions_may_spend() -> None:
     """Half of a share for planned noise is not theirs."""
     url, budget = sqlite_url(), hr.Budget(1.0, 1e-6)
     ledger = ledger_at(url, budget)
-    ledger.charge(budget.planned(Gaussian(1.0, (0.8 * budget.total) ** -0.5), 0.8))
+    ledger.charge(budget.plan_noise(Gaussian(1.0, (0.8 * budget.total) ** -0.5), 0.8))
     reading = read(url)
     assert reading.remaining == ledger.remaining == pytest.approx(0.2 * budget.total)
     assert reading.spent == ledger.spent < 0.5 * budget.total
@@ -196,7 +196,7 @@ def test_what_was_answered_is_repeated_where_many_are_asked_at_once(fresh) -> No
     answers = again.ask_all([*FREE, *BOUGHT])
     assert [(a.value, a.error) for a in answers[: len(FREE)]] == free
     assert {a.source for a in answers[: len(FREE) + 1]} == {"repeat"} and answers[-1].source == "hypothesis"
-    assert [again._engine.believed(bound(q, UNIVERSE)) for q in FREE] != [value for value, _ in free]
+    assert [again._engine.hypothesis_answer(bound(q, UNIVERSE)) for q in FREE] != [value for value, _ in free]
 
 
 def test_large_answers_do_not_wait_in_memory(monkeypatch) -> None:
@@ -237,7 +237,7 @@ OTHER_ROW.flat[1] += 1
 @pytest.mark.parametrize(
     ("given", "refused"),
     [
-        ({"source": Histogram(UNIVERSE, OTHER_ROW)}, "must be resumed on the table that it was opened on"),
+        ({"source": HistogramSource(UNIVERSE, OTHER_ROW)}, "must be resumed on the table that it was opened on"),
         ({"budget": hr.Budget(1.5, 1e-6)}, "budget must be that of the ledger"),
         ({"reserve": 0.2}, "another reserve"),
         ({"guard": 0.1}, "another guard"),
@@ -443,7 +443,7 @@ def test_what_a_session_is_opened_with_is_on_nobodys_cap() -> None:
     view = session.ledger.spending().set_index("who").charges
     assert view["ana"] == len(session.log) - view[""] and view["ana"] >= 1
     with pytest.raises(hr.InvalidInput, match="who must come with a durable ledger"):
-        hr.open(TABLE, universe=UNIVERSE, budget=BUDGET, who="ana", seed=1)
+        hr.open(TABLE, universe=UNIVERSE, budget=BUDGET, analyst="ana", seed=1)
 
 
 # Tampering
@@ -485,7 +485,9 @@ def with_all_kinds(fresh) -> str:
     """A session's ledger with lines of every kind, answers of others and a snapshot; as few bytes of each as can be."""
     universe, url = hr.Universe(b=hr.Flag(), s=hr.Flag()), fresh()
     usual = {"universe": universe, "budget": BUDGET, "guard": 0.0, "reserve": 0.5, "ledger": url, "seed": 1}
-    session = hr.open(Histogram(universe, [400, 300, 200, 100]), **usual, workload=hr.marginals(1), who="anaïs")
+    session = hr.open(
+        HistogramSource(universe, [400, 300, 200, 100]), **usual, workload=hr.marginals(1), analyst="anaïs"
+    )
     session.ledger.cap("anaïs", 0.9)
     session.ask(hr.count(b=True, s=True), within=0.05)
     read(url).accept_version()

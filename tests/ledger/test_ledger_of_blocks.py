@@ -20,7 +20,7 @@ from crashing import BUDGET, TABLE, UNIVERSE, Fate, Log, in_a_process
 from fresh_ledgers import postgres_url, sqlite_url
 
 import hedgerow as hr
-from hedgerow.data import Histogram
+from hedgerow.data import HistogramSource
 from hedgerow.errors import BudgetExceeded, InvalidInput, LedgerBroken
 from hedgerow.ledger import durable, read
 from hedgerow.privacy.ledger import Receipt
@@ -28,7 +28,7 @@ from hedgerow.privacy.ledger import Receipt
 everywhere = pytest.mark.parametrize("fresh", [sqlite_url, postgres_url], ids=["SQLite", "PostgreSQL"])
 pytestmark = pytest.mark.filterwarnings("ignore::hedgerow.errors.NotPrivateWarning")
 COUNTS = TABLE.marginal(UNIVERSE.names)
-BLOCKS = [Histogram(UNIVERSE, COUNTS // k) for k in (20, 15, 30)]
+BLOCKS = [HistogramSource(UNIVERSE, COUNTS // k) for k in (20, 15, 30)]
 NAMES = ["first", "second", "third"]
 SERIES = hr.count(a=(1, 3)).over_time(share=0.05, span=4)
 BOUGHT, WITHIN = hr.count(a=2, c="x", d=1), 0.004
@@ -51,7 +51,7 @@ def said(answer: hr.Answer) -> list[object]:
 
 def everything(session: hr.Session) -> list[object]:
     """About all, one and some blocks, free and paid, and over time."""
-    views = [session, session.over("second"), session.over("first", "second")]
+    views = [session, session.select_blocks("second"), session.select_blocks("first", "second")]
     found = [said(view.ask(query)) for view in views for query in ASKED]
     found += [said(view.ask(BOUGHT, within=WITHIN)) for view in views[:2]]
     return [*found, said(session.ask(SERIES)), *(said(views[2].ask(query)) for query in ASKED)]
@@ -121,8 +121,8 @@ def test_a_block_is_refused_that_is_not_what_the_ledger_knows(fresh) -> None:
     ):
         with pytest.raises(InvalidInput, match="All blocks of the ledger"):
             ask()
-    assert session.over("first").ask(ASKED[0]).cost == 0
-    other = Histogram(UNIVERSE, COUNTS // 7)
+    assert session.select_blocks("first").ask(ASKED[0]).cost == 0
+    other = HistogramSource(UNIVERSE, COUNTS // 7)
     refused = [
         ({"source": other, "block": "second"}, "resumed on the table that it was opened on"),
         ({"source": BLOCKS[1], "block": "third"}, "in the order of the ledger"),
@@ -140,7 +140,7 @@ def test_a_block_is_refused_that_is_not_what_the_ledger_knows(fresh) -> None:
     assert session.ledger.head.number == before and list(session.blocks) == ["first"]
     session.append(BLOCKS[1], block="second").append(BLOCKS[2], block="third")
     with pytest.raises(InvalidInput, match="must not be those of another"):
-        session.append(Histogram(UNIVERSE, COUNTS // 15), block="fourth")
+        session.append(HistogramSource(UNIVERSE, COUNTS // 15), block="fourth")
     assert list(session.blocks["first"].ledger.blocks) == NAMES[1:]
     assert session.append(other, block="fourth").blocks["fourth"].spent > 0
     session.close()
@@ -166,13 +166,13 @@ def test_processes_share_every_block(fresh) -> None:
     fourth = one.ask(SERIES)
     assert third.cost > 0 and fourth.cost == 0 and np.array_equal(third.value, fourth.value)
     assert spent(two) == spent(one)
-    two.append(Histogram(UNIVERSE, COUNTS // 9), block="fourth")
+    two.append(HistogramSource(UNIVERSE, COUNTS // 9), block="fourth")
     one.blocks["first"].ledger.refresh()
     with pytest.raises(InvalidInput, match="Found that 'fourth' is not"):
         one.ask(ASKED[0])
     with pytest.raises(InvalidInput, match="in the order of the ledger"):
-        one.append(Histogram(UNIVERSE, COUNTS // 8), block="fifth")
-    assert one.append(Histogram(UNIVERSE, COUNTS // 9), block="fourth").ask(SERIES).value.shape == (4, 2)
+        one.append(HistogramSource(UNIVERSE, COUNTS // 8), block="fifth")
+    assert one.append(HistogramSource(UNIVERSE, COUNTS // 9), block="fourth").ask(SERIES).value.shape == (4, 2)
     one.close()
     two.close()
 

@@ -66,8 +66,8 @@ def test_attributes_that_come_the_same_way_are_summed_over_once(monkeypatch) -> 
     beliefs, _ = tree.calibrate([np.random.default_rng(0).normal(size=shape) for shape in tree.shapes])
     small, sums = SmallTables(tree, beliefs), []
     small.marginal(("x0", "y0", "z0"))  # compiled
-    passed = small_tables._passed
-    monkeypatch.setattr(small_tables, "_passed", lambda *given: sums.append(1) or passed(*given))
+    passed = small_tables._pass_messages
+    monkeypatch.setattr(small_tables, "_pass_messages", lambda *given: sums.append(1) or passed(*given))
     sets = list(itertools.product(*([f"{n}{i}" for i in range(3)] for n in "xyz")))
     few = [names for names in sets if sum(int(name[1]) for name in names) % 3 == 0]
     for expected, times in ((sets, 3), (few, 3 * 9)):  # of less than half of them, each by itself
@@ -109,7 +109,7 @@ def test_a_table_is_summed_in_the_order_that_takes_least() -> None:
 def test_the_matrix_of_all_pairs_has_the_table_of_each(seed) -> None:
     universe, _, tree, beliefs = drawn(seed)
     tables = PairTables(tree.sizes)
-    matrix = tables.believed(tree, beliefs)
+    matrix = tables.pair_matrix(tree, beliefs)
     totals = tables.sums(np.abs(matrix))
     for names in itertools.combinations(universe.names, 2):
         expected = tree.marginal(beliefs, names)

@@ -66,7 +66,7 @@ def test_tables_are_added_to_cliques_and_summed_from_them_alike(sets, compiled) 
     beliefs = rng.random(tree.cells)
 
     def both() -> list[np.ndarray]:
-        sums = FlatSums.planned(tree, inside)
+        sums = FlatSums.plan(tree, inside)
         potentials, means = np.empty(tree.cells), np.empty(parameters.size)
         sums.potentials(parameters, potentials)
         sums.means(beliefs, means)
@@ -120,8 +120,8 @@ def test_small_graphs_are_triangulated_as_large_ones(seed, compiled) -> None:
     pairs = [1 << i | 1 << j for i, j in itertools.combinations(range(6), 2) if rng.random() < 0.5]
     near = triangulation.links(6, pairs)
     for fill_first in (True, False):
-        few = triangulation._eliminated(near, sizes, fill_first)
-        assert few == compiled(triangulation._eliminated, near, sizes, fill_first)
+        few = triangulation._eliminate(near, sizes, fill_first)
+        assert few == compiled(triangulation._eliminate, near, sizes, fill_first)
     universe = hr.Universe.from_json({"abcdef"[i]: size for i, size in enumerate(sizes)})
     sets = [tuple("abcdef"[i] for i in range(6) if mask >> i & 1) for mask in pairs]
     tree = JunctionTree(universe, sets)

@@ -144,7 +144,7 @@ harmless(
     "Accuracy only: with half of beta intervals are wider, and hold more often.",
 )  # R5f8e141
 harmless(
-    "Convex._bought",
+    "Convex._buy",
     "self._ledger.budget.cost(event)",
     "self._ledger.budget.cost(event) / 2",
     "Accuracy only: how what is left is split among attempts. Each is billed by its own events.",

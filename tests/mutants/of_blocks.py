@@ -25,7 +25,7 @@ blocks(
     EXACT + "a_block_is_in_one_sum_of_each_level_and_pays_no_more_than_its_share",
 )  # fmt: skip
 blocks(
-    "BL04", "engine/over_time.py::Series.missing", "a sum that is known is drawn and billed again with every question",
+    "BL04", "engine/over_time.py::Series.missing_nodes", "a sum that is known is drawn and billed again with every question",
     "if place not in known]", "if place]",
     BLOCKS + "a_series_has_every_block_and_all_up_to_it_and_goes_on_with_the_next[approximate]",
 )  # fmt: skip
@@ -35,7 +35,7 @@ blocks(
     EXACT + "a_block_is_in_one_sum_of_each_level_and_pays_no_more_than_its_share",
 )  # fmt: skip
 blocks(
-    "BL06", "engine/over_time.py::estimated", "every number of a series has a bar as if it were the only one",
+    "BL06", "engine/over_time.py::estimate_counts", "every number of a series has a bar as if it were the only one",
     "each = beta / (2 * blocks)", "each = 20 * beta",
     BLOCKS + "the_bars_of_a_series_hold_for_all_times_and_are_of_the_tree[Gaussian]",
 )  # fmt: skip
@@ -45,12 +45,12 @@ blocks(
     BLOCKS + "a_tail_is_that_of_the_noise",
 )  # fmt: skip
 blocks(
-    "BL08", "engine/over_time.py::Series.drawn", "one block cannot pay its part, and others are charged before it says so",
+    "BL08", "engine/over_time.py::Series.draw_nodes", "one block cannot pay its part, and others are charged before it says so",
     "if events and not column.ledger.affords(*events):", "if not events and not column.ledger.affords(*events):",
     BLOCKS + "a_series_that_a_block_cannot_pay_is_refused_before_any_is_charged",
 )  # fmt: skip
 blocks(
-    "BL09", "engine/multi_block.py::Mixed._mixed", "an answer about several blocks is a mean of theirs, however many rows each has, with a bar around it",
+    "BL09", "engine/multi_block.py::BlockMixture._mix", "an answer about several blocks is a mean of theirs, however many rows each has, with a bar around it",
     "low, high = 1 - greatest_mean(1 - lows, least, most), greatest_mean(highs, least, most)", "low, high = lows.mean(axis=0), highs.mean(axis=0)",
     BLOCKS + "bars_hold_for_all_blocks_and_ranges_together",
 )  # fmt: skip
@@ -66,7 +66,7 @@ blocks(
     BLOCKS + "the_greatest_mean_is_the_greatest_over_all_rows_that_there_may_be",
 )  # fmt: skip
 blocks(
-    "BL12", "engine/multi_block.py::Together._require_paid", "a block is charged for an answer that another cannot pay for, and which is refused",
+    "BL12", "engine/multi_block.py::MultiBlockEngine._require_paid", "a block is charged for an answer that another cannot pay for, and which is refused",
     "if price > part.ledger.remaining * (1 + 1e-9):", "if price > math.inf:",
     BLOCKS + "what_one_block_cannot_pay_no_other_pays_for",
 )  # fmt: skip
@@ -76,7 +76,7 @@ blocks(
     BLOCKS + "every_block_has_its_own_budget_and_pays_for_itself_alone",
 )  # fmt: skip
 blocks(
-    "BL14", "privacy/accounts.py::OfBlocks.key", "an answer about some blocks is given as one about others",
+    "BL14", "privacy/accounts.py::BlocksQuestion.key", "an answer about some blocks is given as one about others",
     'return ("blocks", self.blocks, self.question.key)', 'return ("blocks", self.question.key)',
     BLOCKS + "an_answer_about_some_blocks_is_not_one_about_others",
 )  # fmt: skip

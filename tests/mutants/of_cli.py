@@ -16,13 +16,13 @@ desk(
     TROUBLE + "a_password_that_is_spelt_out_is_refused_and_neither_stored_nor_shown",
 )  # fmt: skip
 desk(
-    "Y02", "cli/environment.py::redacted", "a refusal shows the password that came from the environment",
+    "Y02", "cli/environment.py::redact", "a refusal shows the password that came from the environment",
     'text = text.replace(value, "***")', "text = str(text)",
     TROUBLE + "what_came_from_the_environment_is_escaped_in_urls_and_taken_out_of_messages",
 )  # fmt: skip
 desk(
-    "Y03", "cli/output.py::Guarded.invoke", "an unexpected failure shows its message, which may quote a row",
-    "complain(_unexpected(failed))", "complain(str(failed))",
+    "Y03", "cli/output.py::GuardedGroup.invoke", "an unexpected failure shows its message, which may quote a row",
+    "complain(_describe_unexpected(failed))", "complain(str(failed))",
     TROUBLE + "what_is_not_expected_shows_its_kind_and_place_and_not_its_message",
 )  # fmt: skip
 desk(
@@ -31,12 +31,12 @@ desk(
     TROUBLE + "warnings_of_other_libraries_are_not_shown",
 )  # fmt: skip
 desk(
-    "Y05", "cli/output.py::confirmed", "a budget is spent without asking",
+    "Y05", "cli/output.py::confirm", "a budget is spent without asking",
     "    if yes:\n", "    if question:\n",
     COMMANDS + "open_says_the_price_asks_and_opens_once",
 )  # fmt: skip
 desk(
-    "Y06", "cli/file.py::File._undrafted", "what the draft has cost is spent again by the session",
+    "Y06", "cli/file.py::File._without_draft", "what the draft has cost is spent again by the session",
     "left = [less(total.epsilon, epsilon), less(total.delta, delta)]", "left = [total.epsilon, total.delta]", DRAFT,
 )  # fmt: skip
 desk(
@@ -64,7 +64,7 @@ desk(
     COMMANDS + "a_session_must_be_opened_before_it_is_asked",
 )  # fmt: skip
 desk(
-    "Y10", "cli/asking.py::_read", "a table given for questions is quoted row by row",
+    "Y10", "cli/asking.py::_read_questions", "a table given for questions is quoted row by row",
     'if {".csv", ".tsv", ".parquet"} & {suffix.lower() for suffix in source.suffixes} or file.is_own(source):', "if not source.name:",
     TROUBLE + "a_table_that_is_given_for_questions_is_not_quoted",
 )  # fmt: skip
@@ -74,7 +74,7 @@ desk(
     TROUBLE + "a_ledger_that_is_not_what_was_written_has_status_1_where_it_is_checked_and_4_elsewhere",
 )  # fmt: skip
 desk(
-    "Y12", "query/parse.py::read", "a text of any length is read",
+    "Y12", "query/parse.py::read_question", "a text of any length is read",
     "if len(text) > LONGEST:", "if not isinstance(text, str):",
     "query/test_parse.py::test_anything_else_is_refused_in_a_sentence",
 )  # fmt: skip
@@ -90,7 +90,7 @@ desk(
 )  # fmt: skip
 
 desk(
-    "Y19", "cli/output.py::Guarded.invoke", "what a library logs, of rows perhaps, is shown",
+    "Y19", "cli/output.py::GuardedGroup.invoke", "what a library logs, of rows perhaps, is shown",
     "logging.getLogger().addHandler(logging.NullHandler())", "logging.getLogger()",
     TROUBLE + "what_other_libraries_log_is_not_shown",
 )  # fmt: skip
@@ -106,7 +106,7 @@ plans(
     PLAN + "the_theorems_are_those_of_the_textbook_said_of_every_answer",
 )  # fmt: skip
 plans(
-    "Y17", "simulation.py::simulated", "the bars of a simulation are too narrow",
+    "Y17", "simulation.py::simulate_session", "the bars of a simulation are too narrow",
     "float(np.max(a.error))", "float(np.max(a.error)) / 1000",
     PLAN + "the_simulated_errors_are_within_their_bars_and_fall_with_the_rows",
 )  # fmt: skip

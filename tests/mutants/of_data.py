@@ -50,12 +50,12 @@ data(
     CONTRACT + "unsigned_numbers_beyond_the_signed_ones_are_above_the_range",
 )  # fmt: skip
 data(
-    "D08", "coding.py::_scanned", "compiled code loses the sign of a number",
+    "D08", "coding.py::_classify_texts", "compiled code loses the sign of a number",
     "wholes[row] = -whole if negative else whole", "wholes[row] = whole",
     "data/test_small_files.py::test_texts_are_numbers_alike_whether_few_or_many",
 )  # fmt: skip
 data(
-    "D09", "coding.py::_scanned", "a text that only begins with digits is a number",
+    "D09", "coding.py::_classify_texts", "a text that only begins with digits is a number",
     "        if after == end:\n            found[row] = 1", "        if True:\n            found[row] = 1",
     "data/test_small_files.py::test_texts_are_numbers_alike_whether_few_or_many",
 )  # fmt: skip
@@ -65,23 +65,23 @@ data(
     OPENING + "labels_are_found_by_text_then_by_number",
 )  # fmt: skip
 data(
-    "D11", "redaction.py::without_messages", "what an engine says of a row is shown",
+    "D11", "redaction.py::hide_engine_errors", "what an engine says of a row is shown",
     "    except BaseException:  # a panic of a compiled library is not an Exception\n        pass",
     "    except BaseException as engine:\n        refusal = DataUnavailable(str(engine))",
     CONTRACT + "what_an_engine_says_is_dropped_whole",
 )  # fmt: skip
 data(
-    "D12", "redaction.py::without_messages", "the failure that quotes a row hangs on the refusal",
+    "D12", "redaction.py::hide_engine_errors", "the failure that quotes a row hangs on the refusal",
     "    raise refusal or DataUnavailable(", "        raise DataUnavailable(str(refusal))\n    raise refusal or DataUnavailable(",
     CONTRACT + "what_an_engine_says_is_dropped_whole",
 )  # fmt: skip
 data(
-    "D15", "table.py::coded_batches", "cells beyond 255 wrap around",
+    "D15", "table.py::code_batches", "cells beyond 255 wrap around",
     "    kinds = [np.min_scalar_type(size - 1) for size in universe.shape]\n    for batch", "    kinds = [np.dtype(np.uint8) for size in universe.shape]\n    for batch",
     CONTRACT + "every_cell_of_a_large_attribute_is_told_from_the_others",
 )  # fmt: skip
 data(
-    "D16", "csv_file.py::_copied", "doubled quotes stay doubled",
+    "D16", "csv_file.py::_copy_fields", "doubled quotes stay doubled",
     "i += 2 if data[i] == quote else 1", "i += 1",
     OPENING + "what_a_csv_writer_wrote_is_read_exactly",
 )  # fmt: skip
@@ -126,7 +126,7 @@ data(
     CONTRACT + "every_batch_of_a_frame_is_read",
 )  # fmt: skip
 data(
-    "D27", "exact_counts.py::counted", "a weighted count is off by more than half a step",
+    "D27", "exact_counts.py::exact_count", "a weighted count is off by more than half a step",
     "return min((total + (1 << unit >> 1)) >> unit, LARGEST) * step", "return min(total >> unit, LARGEST) * step",
     EXACT + "a_weighted_count_is_the_exact_one_to_the_nearest_step",
 )  # fmt: skip
@@ -136,12 +136,12 @@ data(
     CONTRACT + "a_weighted_question_is_counted_in_multiples_of_its_grid",
 )  # fmt: skip
 data(
-    "D29", "exact_counts.py::counted", "a weight of 1 counts for nothing in its last digits",
+    "D29", "exact_counts.py::exact_count", "a weight of 1 counts for nothing in its last digits",
     "limb = weights >> shift if last else (weights >> shift) & ((1 << LIMB) - 1)", "limb = (weights >> shift) & ((1 << LIMB) - 1)",
     EXACT + "a_weighted_count_is_the_exact_one_to_the_nearest_step",
 )  # fmt: skip
 data(
-    "D30", "exact_counts.py::counted", "values beyond 2^53 steps are not cut, and lose their last digits by the data",
+    "D30", "exact_counts.py::exact_count", "values beyond 2^53 steps are not cut, and lose their last digits by the data",
     ">> unit, LARGEST) * step", ">> unit, 2 * LARGEST) * step",
     CONTRACT + "values_beyond_what_float64_holds_are_cut",
 )  # fmt: skip
@@ -181,12 +181,12 @@ data(
     SOURCES + "the_same_cells_of_another_universe_have_another_fingerprint",
 )  # fmt: skip
 data(
-    "D34", "histogram.py::Histogram.__init__", "a histogram holds negative rows",
+    "D34", "histogram.py::HistogramSource.__init__", "a histogram holds negative rows",
     " or (array < 0).any():", ":",
     DATA + "a_bad_histogram_is_refused",
 )  # fmt: skip
 data(
-    "D35", "histogram.py::Histogram.__init__", "a histogram holds more rows than arithmetic is proved for",
+    "D35", "histogram.py::HistogramSource.__init__", "a histogram holds more rows than arithmetic is proved for",
     "if array.sum(dtype=float) > MOST_ROWS:", "if False:",
     EXACT + "a_histogram_of_more_rows_than_arithmetic_is_proved_for_is_refused",
 )  # fmt: skip
@@ -203,7 +203,7 @@ data(
     ROWS + "only_the_owner_can_open_the_folder_and_its_files",
 )  # fmt: skip
 data(
-    "D38", "row_store.py::_reopened", "a store is used again though its files were changed",
+    "D38", "row_store.py::_reopen_store", "a store is used again though its files were changed",
     "if identity is None or not same or any(_checksum(folder / n) != s for n, s in manifest[\"files\"].items()):",
     "if identity is None or not same:",
     ROWS + "a_store_that_does_not_fit_any_more_is_built_again",
@@ -224,7 +224,7 @@ data(
     VALUES + "the_rule_is_cut_to_0_and_1_and_0_for_what_raises_or_is_no_number",
 )  # fmt: skip
 data(
-    "D42", "row_values.py::_vectorised", "one row on which a function raises makes all others 0",
+    "D42", "row_values.py::_call_with_columns", "one row on which a function raises makes all others 0",
     "    rows = range(len(columns[0]))\n    alone =", "    return np.zeros(len(columns[0]), np.int64)\n    rows = range(len(columns[0]))\n    alone =",
     VALUES + "the_value_of_a_row_does_not_depend_on_which_others_were_drawn",
 )  # fmt: skip

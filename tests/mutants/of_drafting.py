@@ -20,12 +20,12 @@ drafting(
     SELECTION + "only_what_is_told_is_written_down",
 )  # fmt: skip
 drafting(
-    "F03", "selection.py::thresholded", "noise for one count, where a replaced row moves two",
+    "F03", "selection.py::threshold_event", "noise for one count, where a replaced row moves two",
     "amount.gaussian(amount.budget.marginal_l2())", "amount.gaussian(1.0)",
     EXACT,
 )  # fmt: skip
 drafting(
-    "F04", "selection.py::thresholded", "a threshold whose tail is ten times δ",
+    "F04", "selection.py::threshold_event", "a threshold whose tail is ten times δ",
     "if middle >= 2 and ThresholdedCounts(noise, middle).delta <= delta:",
     "if middle >= 2 and ThresholdedCounts(noise, middle).delta <= 10 * delta:",
     SELECTION + "the_delta_of_a_threshold_is_at_least_the_exact_tail_and_hardly_more",
@@ -46,7 +46,7 @@ drafting(
     EXACT,
 )  # fmt: skip
 drafting(
-    "F08", "kinds.py::held", "missing values have a cell though there are none",
+    "F08", "kinds.py::most_common_kind", "missing values have a cell though there are none",
     "return kind, missing > seen", "return kind, missing > -1e9",
     DRAFT + "missing_values_have_a_cell_where_there_are_many",
 )  # fmt: skip
@@ -92,7 +92,7 @@ reading(
     RULES + "a_source_without_types_refuses_nothing",
 )  # fmt: skip
 reading(
-    "F16", "value_counts.py::Tally.count", "a row of a column counts twice, for the price of once",
+    "F16", "value_counts.py::ValueCounts.count", "a row of a column counts twice, for the price of once",
     "            self.texts[text] += times", "            self.texts[text] += 2 * times",
     DRAFT + "every_path_tallies_alike", "data/test_value_counts.py::test_a_row_counts_once",
 )  # fmt: skip
@@ -103,7 +103,7 @@ reading(
 )  # fmt: skip
 reading(
     "F18", "coding.py::Coder._by_label.place", "blanks make another category of a value",
-    "compared = attribute.spelled(text)", "compared = text",
+    "compared = attribute.spell(text)", "compared = text",
     RULES + "a_value_has_the_cell_that_the_rule_gives_it",
 )  # fmt: skip
 reading(
@@ -119,7 +119,7 @@ reading(
 )  # fmt: skip
 
 reading(
-    "F24", "readers.py::opened", "types that a reader inferred from rows refuse a universe",
+    "F24", "readers.py::open_batches", "types that a reader inferred from rows refuse a universe",
     "return replace(found, types=[schema.Column(labels=column.labels) for column in found.types])", "return found",
     "data/test_rules.py::test_a_type_that_came_with_rows_refuses_nothing_until_the_owner_says_so",
 )  # fmt: skip

@@ -68,42 +68,42 @@ losses(
 
 certificate = Writer("certificate", "engine/practical/")
 certificate(
-    "CE01", "certificate/certificate_purchase.py::_planned", "the largest error is drawn for half of what a row does to it",
+    "CE01", "certificate/certificate_purchase.py::_plan", "the largest error is drawn for half of what a row does to it",
     "one = amount.budget.linear()", "one = 0.5 * amount.budget.linear()",
     EXACTLY + "[certificate, replace, approximate]",
 )  # fmt: skip
 certificate(
-    "CE02", "certificate/certificate_purchase.py::certified", "by how much errors exceed what is expected is told without noise",
+    "CE02", "certificate/certificate_purchase.py::buy_certificate", "by how much errors exceed what is expected is told without noise",
     "found.margin = float(noise.add(math.ldexp(exceeding, -plan.bits), receipt))", "noise.add(0.0, receipt)\n    found.margin = math.ldexp(exceeding, -plan.bits)",
     EXACTLY + "[certificate, replace, approximate]",
 )  # fmt: skip
 certificate(
-    "CE03", "certificate/certified_bounds.py::Certified.stepped", "what is certified is not what is answered: the hypothesis is put on other steps",
+    "CE03", "certificate/certified_bounds.py::CertifiedCounts.in_steps", "what is certified is not what is answered: the hypothesis is put on other steps",
     "steps = np.clip(np.rint(expected), 0, MOST_SUM // expected.size)", "steps = np.clip(2 * np.rint(expected / 2), 0, MOST_SUM // expected.size) * 2",
     CERTIFICATE + "the_numbers_are_those_of_the_data_when_there_is_no_noise",
 )  # fmt: skip
 certificate(
-    "CE04", "certificate/certificate_purchase.py::certified", "a certificate leaves out how far its noise reaches",
+    "CE04", "certificate/certificate_purchase.py::buy_certificate", "a certificate leaves out how far its noise reaches",
     "    found.margin += quantile(plan.margin, plan.doubts[\"products\"])\n", "",
     CERTIFICATE + "the_numbers_are_those_of_the_data_when_there_is_no_noise",
 )  # fmt: skip
 certificate(
-    "CE21", "certificate/certified_bounds.py::Certified._of_product", "what is expected is half of what is allowed: a question has a bar for less than was certified",
+    "CE21", "certificate/certified_bounds.py::CertifiedCounts._of_product", "what is expected is half of what is allowed: a question has a bar for less than was certified",
     "return max(0.0, math.ldexp(each.offset, -self.bits) + self.margin)", "return max(0.0, math.ldexp(each.offset, -self.bits - 1) + self.margin)",
     CERTIFICATE + "small_counts_have_narrower_bars_than_large_ones_of_the_same_attributes",
 )  # fmt: skip
 certificate(
-    "CE22", "certificate/certified_bounds.py::Certified.reach", "a question has what its cells are allowed without what each question is",
+    "CE22", "certificate/certified_bounds.py::CertifiedCounts.reach", "a question has what its cells are allowed without what each question is",
     "reach = np.minimum(reach, self._of_product(each) * pieces + on_cells)", "reach = np.minimum(reach, max(0.0, self.margin) * pieces + on_cells)",
     CERTIFICATE + "small_counts_have_narrower_bars_than_large_ones_of_the_same_attributes",
 )  # fmt: skip
 certificate(
-    "CE23", "certificate/certificate_purchase.py::_exceeding", "what questions exceed is counted for the flat line alone",
-    "for each in found.allowed(names, keep=False):", "for each in found.allowed(names, keep=False)[:1]:",
+    "CE23", "certificate/certificate_purchase.py::_largest_excess", "what questions exceed is counted for the flat line alone",
+    "for each in found.allowances(names, keep=False):", "for each in found.allowances(names, keep=False)[:1]:",
     CERTIFICATE + "the_numbers_are_those_of_the_data_when_there_is_no_noise",
 )  # fmt: skip
 certificate(
-    "CE24", "certificate/expected_errors.py::allowed", "what is expected has no bound, and sums overflow",
+    "CE24", "certificate/expected_errors.py::error_allowances", "what is expected has no bound, and sums overflow",
     "level = min(math.ldexp(typical * FACTOR[size] * total ** (2 * POWER[size]), bits), MOST)", "level = math.ldexp(typical * FACTOR[size] * total ** (2 * POWER[size]), bits)",
     CERTIFICATE + "what_is_expected_grows_with_the_cells_that_matter_and_a_question_has_the_least_of_its_lines",
 )  # fmt: skip
@@ -113,17 +113,17 @@ certificate(
     CERTIFICATE + "the_largest_error_is_that_of_the_worst_question",
 )  # fmt: skip
 certificate(
-    "CE26", "certificate/certificate_purchase.py::_exceeding", "means have a lead that they did not have when the largest error was found",
+    "CE26", "certificate/certificate_purchase.py::_largest_excess", "means have a lead that they did not have when the largest error was found",
     "largest_of_means(difference, axis, found.places(names, axis)) + lead", "largest_of_means(difference, axis, found.places(names, axis))",
     CERTIFICATE + "the_numbers_are_those_of_the_data_when_there_is_no_noise",
 )  # fmt: skip
 certificate(
-    "CE27", "certificate/certificate_purchase.py::_exceeding", "no sum that a mean is made of is looked at, and all have a bar",
+    "CE27", "certificate/certificate_purchase.py::_largest_excess", "no sum that a mean is made of is looked at, and all have a bar",
     "if names in numbers else ():", "if False else ():",
     CERTIFICATE + "the_numbers_are_those_of_the_data_when_there_is_no_noise",
 )  # fmt: skip
 certificate(
-    "CE28", "certificate/certified_bounds.py::Certified._of_mean", "a mean at another place has the bar of the certified one",
+    "CE28", "certificate/certified_bounds.py::CertifiedCounts._of_mean", "a mean at another place has the bar of the certified one",
     "abs(slope) * (self.means + away * of_value)", "abs(slope) * self.means",
     CERTIFICATE + "means_within_one_value_have_the_bar_of_what_they_are_made_of",
 )  # fmt: skip
@@ -133,17 +133,17 @@ certificate(
     CERTIFICATE + "a_row_moves_what_means_are_made_of_by_one_and_no_more",
 )  # fmt: skip
 certificate(
-    "CE30", "certificate/certified_bounds.py::Certified._of_mean", "the number of rows counts as known where it is not",
+    "CE30", "certificate/certified_bounds.py::CertifiedCounts._of_mean", "the number of rows counts as known where it is not",
     "+ abs(gamma) * self.rows.off", "",
     CERTIFICATE + "means_within_one_value_have_the_bar_of_what_they_are_made_of",
 )  # fmt: skip
 certificate(
-    "CE31", "certificate/certified_bounds.py::Certified._of_mean", "a value is taken to have one count in all tables of a hypothesis that is corrected",
+    "CE31", "certificate/certified_bounds.py::CertifiedCounts._of_mean", "a value is taken to have one count in all tables of a hypothesis that is corrected",
     "of_value += self._apart(names, axis, k)", "pass",
     CERTIFICATE + "a_mean_has_room_for_tables_that_do_not_agree",
 )  # fmt: skip
 certificate(
-    "CE32", "certificate/certified_bounds.py::Certified._of_mean", "what is nearly a line is taken for one, and how nearly is left out",
+    "CE32", "certificate/certified_bounds.py::CertifiedCounts._of_mean", "what is nearly a line is taken for one, and how nearly is left out",
     "+ off * (self.rows.high + self.rows.estimate)", "",
     CERTIFICATE + "a_mean_has_room_for_tables_that_do_not_agree",
 )  # fmt: skip
@@ -158,18 +158,18 @@ certificate(
     CERTIFICATE + "noise_is_below_its_quantile_as_often_as_stated_and_a_shorter_one_would_fail",
 )  # fmt: skip
 certificate(
-    "CE07", "certificate/certified_bounds.py::Certified._products", "a count of many intervals has the bar of one",
+    "CE07", "certificate/certified_bounds.py::CertifiedCounts._products", "a count of many intervals has the bar of one",
     "pieces *= _rises(vectors) if self.universe[name].ordered else vectors.max(axis=1)", "pieces *= vectors.max(axis=1)",
     CERTIFICATE + "an_alternating_count_is_as_many_intervals_as_it_has",
 )  # fmt: skip
 certificate(
-    "CE08", "certificate/certified_bounds.py::Certified.distance", "what is not in the family has the family's bar",
+    "CE08", "certificate/certified_bounds.py::CertifiedCounts.distance", "what is not in the family has the family's bar",
     "        if names not in self.family:\n            return math.inf\n        return 2 *", "        return 2 *",
     CERTIFICATE + "a_family_too_large_is_cut_to_what_can_be_gone_through",
 )  # fmt: skip
 certificate(
     "CE09", "certificate/certificate_purchase.py::mean_sensitivity", "under replace-one the mean is drawn for the boxes a row leaves alone",
-    "return budget.bounded(math.ldexp(float(most), -WEIGHT_BITS) * (1 + 2.0**-40))", "return math.ldexp(float(most), -WEIGHT_BITS) * (1 + 2.0**-40)",
+    "return budget.bounded_sum(math.ldexp(float(most), -WEIGHT_BITS) * (1 + 2.0**-40))", "return math.ldexp(float(most), -WEIGHT_BITS) * (1 + 2.0**-40)",
     CERTIFICATE + "a_row_moves_the_mean_by_its_sensitivity_and_no_more",
 )  # fmt: skip
 certificate(
@@ -203,13 +203,13 @@ certificate(
     "model/test_small_work.py::test_largest_errors_and_sums_of_errors_are_found_alike",
 )  # fmt: skip
 certificate(
-    "CE16", "free_answers.py::Knowledge.intervals", "after a refit the certificate is taken to be about the new hypothesis",
+    "CE16", "free_answers.py::FreeAnswers.intervals", "after a refit the certificate is taken to be about the new hypothesis",
     "then = believed if made.hypothesis is self.hypothesis else answer_all(queries, self._certified_table)", "then = believed",
     CERTIFICATE + "after_a_refit_answers_stay_within_what_was_certified",
 )  # fmt: skip
 certificate(
-    "CE17", "engine.py::certified_knowledge", "bars and certificate have the whole β each",
-    "certified(data, noise, known, allowance, (1 - OF_BARS) * beta, OF_BARS * beta, planned)", "certified(data, noise, known, allowance, beta, OF_BARS * beta, planned)",
+    "CE17", "engine.py::certify_knowledge", "bars and certificate have the whole β each",
+    "buy_certificate(data, noise, known, allowance, (1 - OF_BARS) * beta, OF_BARS * beta, planned)", "buy_certificate(data, noise, known, allowance, beta, OF_BARS * beta, planned)",
     CERTIFICATE + "what_is_certified_has_its_own_part_of_beta",
 )  # fmt: skip
 certificate(
@@ -218,7 +218,7 @@ certificate(
     CERTIFICATE + "bars_that_are_bought_together_are_paid_together_or_not_at_all",
 )  # fmt: skip
 certificate(
-    "CE20", "free_answers.py::_combined", "what was bought is taken whole, however noisy, and what was known is dropped",
+    "CE20", "free_answers.py::_combine", "what was bought is taken whole, however noisy, and what was known is dropped",
     "    share = spread**2 / (spread**2 + deviation**2)\n", "    share = 1.0 + 0.0 * deviation\n",
     CERTIFICATE + "two_estimates_are_weighed_by_their_precision",
 )  # fmt: skip
@@ -226,17 +226,17 @@ certificate(
 MERGING = "engine/test_value_groups.py::test_"
 merging = Writer("merged values", "engine/practical/")
 merging(
-    "MG01", "fit/value_groups.py::measured", "the counts of wide attributes are told without noise",
+    "MG01", "fit/value_groups.py::measure_wide", "the counts of wide attributes are told without noise",
     "values = noise.add(data.marginal((name,)), receipt)", "noise.add(data.marginal((name,)), receipt)\n        values = data.marginal((name,))",
     EXACTLY + "[merged values, replace, approximate]",
 )  # fmt: skip
 merging(
-    "MG02", "fit/value_groups.py::measured", "the counts of wide attributes are drawn for half of what a row does to them",
+    "MG02", "fit/value_groups.py::measure_wide", "the counts of wide attributes are drawn for half of what a row does to them",
     "event = carved.marginal()", "event = replace(carved.marginal(), sensitivity=0.5 * carved.marginal().sensitivity)",
     EXACTLY + "[merged values, replace, approximate]",
 )  # fmt: skip
 merging(
-    "MG03", "fit/value_groups.py::measured", "values are merged by their true counts, for nothing",
+    "MG03", "fit/value_groups.py::measure_wide", "values are merged by their true counts, for nothing",
     "(name,), counts, own = measurement.attributes, measurement.values, math.sqrt(measurement.variance)",
     "(name,), counts, own = measurement.attributes, data.marginal(measurement.attributes), math.sqrt(measurement.variance)",
     EXACTLY + "[merged values, replace, approximate]",
@@ -247,7 +247,7 @@ merging(
     MERGING + "a_value_in_a_group_has_no_bar_from_below_by_its_group",
 )  # fmt: skip
 merging(
-    "MG05", "fit/value_groups.py::Merging._extremes", "a question that divides groups is bounded from below by those that it touches",
+    "MG05", "fit/value_groups.py::ValueGroups._extremes", "a question that divides groups is bounded from below by those that it touches",
     "return np.minimum.reduceat(ordered, starts, axis=axis)", "return np.maximum.reduceat(ordered, starts, axis=axis)",
     MERGING + "a_question_lies_between_those_about_groups_around_it_on_every_table",
 )  # fmt: skip
@@ -257,7 +257,7 @@ merging(
     MERGING + "bars_of_merged_values_have_half_of_beta_each_whatever_was_merged",
 )  # fmt: skip
 merging(
-    "MG07", "fit/corrections.py::Believed._groups", "what does not fit the model is forgotten by answers",
+    "MG07", "fit/corrections.py::CorrectedHypothesis._groups", "what does not fit the model is forgotten by answers",
     "return self._of_groups.marginal(names) if found is None else found", "return self._of_groups.marginal(names)",
     MERGING + "a_dependent_pair_that_does_not_fit_the_model_is_measured_and_corrects_every_answer_about_it",
 )  # fmt: skip
@@ -272,19 +272,19 @@ merging(
     WIDTH + "of_tables_that_are_all_measured_a_strong_pair_enters_the_model_before_a_stronger_triple",
 )  # fmt: skip
 merging(
-    "MG09", "free_answers.py::Learned.corrections", "an old certificate changes with what is learned later",
+    "MG09", "free_answers.py::FittedModel.corrections", "an old certificate changes with what is learned later",
     "self.evidence.copy(), self.rows, everywhere", "self.evidence, self.rows, everywhere",
     MERGING + "corrections_stay_as_they_were_when_more_is_learned",
 )  # fmt: skip
 
 practical = Writer("practical", "engine/practical/")
 practical(
-    "WI01", "measure/candidates.py::Offered.distances", "a row moves the score of a pair by twice what is billed",
+    "WI01", "measure/candidates.py::OfferedCandidates.distances", "a row moves the score of a pair by twice what is billed",
     "off = np.abs(counts - whole(rows * self._matrix, counts.size))", "off = 2 * np.abs(counts - whole(rows * self._matrix, counts.size))",
     WIDTH + "scores_are_of_each_candidate_by_itself",
 )  # fmt: skip
 practical(
-    "WI18", "fit/corrections.py::raked", "a table is raked to the sums of one question, and those of others are left as they come out",
+    "WI18", "fit/corrections.py::rake_table", "a table is raked to the sums of one question, and those of others are left as they come out",
     "for i, target in enumerate(wanted):", "for i, target in enumerate(wanted[:1]):",
     MERGING + "raking_gives_the_sums_asked_for",
 )  # fmt: skip
@@ -294,7 +294,7 @@ practical(
     WIDTH + "tables_chosen_together_share_at_most_one_attribute_and_all_is_spent",
 )  # fmt: skip
 practical(
-    "WI03", "measure/candidates.py::Candidates.offered", "the model grows past its limit",
+    "WI03", "measure/candidates.py::Candidates.offer", "the model grows past its limit",
     "kept = np.flatnonzero(sizes <= limit)", "kept = np.flatnonzero(sizes <= 4 * limit)",
     WIDTH + "candidates_keep_the_model_within_its_limit",
 )  # fmt: skip
@@ -304,13 +304,13 @@ practical(
     WIDTH + "all_small_sets_ask_what_they_ask_one_by_one",
 )  # fmt: skip
 practical(
-    "WI05", "measure/pair_selection.py::take_strongest", "of measured pairs the model takes those that are noise",
+    "WI05", "measure/pair_selection.py::take_strongest_pairs", "of measured pairs the model takes those that are noise",
     "squares - freedom > CLEAR * np.sqrt(2 * freedom)", "squares - freedom < CLEAR * np.sqrt(2 * freedom)",
     WIDTH + "an_overview_that_no_model_holds_teaches_it_the_strongest_pairs",
 )  # fmt: skip
 model = Writer("model", "model/")
 model(
-    "WI06", "small_tables.py::SmallTables._passed_down", "what comes from above a separator is not what is likely given it",
+    "WI06", "small_tables.py::SmallTables._pass_down", "what comes from above a separator is not what is likely given it",
     "return table.onto(shared, (name,)) / self._likely(clique)", "return table.onto(shared, (name,)) * self._likely(clique)",
     SMALL + "tables_of_up_to_three_attributes_are_those_of_an_elimination",
 )  # fmt: skip
@@ -325,7 +325,7 @@ model(
     SMALL + "tables_made_together_are_to_the_last_bit_what_they_are_one_by_one",
 )  # fmt: skip
 model(
-    "WI12", "small_tables.py::SmallTables._summed", "tables of one meeting are made with the messages of another way",
+    "WI12", "small_tables.py::SmallTables._sum_paths", "tables of one meeting are made with the messages of another way",
     "self._from_above(way, n) if way == meeting.clique else self._from_below(way)[n] for n in names", "self._from_above(way, n) if way == meeting.clique else self._from_below(way)[n] for n in names[::-1]",
     SMALL + "tables_made_together_are_to_the_last_bit_what_they_are_one_by_one",
 )  # fmt: skip
@@ -351,7 +351,7 @@ model(
     HYPOTHESIS + "changes_and_marginals_in_any_order_agree_with_brute_force",
 )  # fmt: skip
 model(
-    "WI17", "mixture.py::Mixture._computed", "every block counts alike, however many rows it has",
+    "WI17", "mixture.py::Mixture._compute", "every block counts alike, however many rows it has",
     "tables = [share * part.marginal(names) for", "tables = [part.marginal(names) / len(self._parts) for",
     "sessions/test_blocks.py::test_records_and_the_hypothesis_are_a_mixture_by_rows",
 )  # fmt: skip
@@ -361,7 +361,7 @@ model(
     SMALL + "the_size_of_a_tree_with_one_set_more_is_that_of_the_tree_itself",
 )  # fmt: skip
 model(
-    "WI08", "pair_tables.py::PairTables.believed", "attributes below two children of a clique are taken for independent",
+    "WI08", "pair_tables.py::PairTables.pair_matrix", "attributes below two children of a clique are taken for independent",
     "self._put(found, places, theirs, meeting.T @ there)", "assert meeting.shape[0] == there.shape[0], theirs",
     SMALL + "the_matrix_of_all_pairs_has_the_table_of_each",
 )  # fmt: skip
@@ -445,7 +445,7 @@ practical(
     CONTRASTS + "no_other_noise_of_a_circle_is_better_for_what_is_asked",
 )  # fmt: skip
 practical(
-    "CO05", "fit/residuals.py::_contrasted", "ranged residuals are counted in numbers that overflow",
+    "CO05", "fit/residuals.py::_contrast_sums", "ranged residuals are counted in numbers that overflow",
     "if MOST_ROWS * entries < 2**62:", "if entries < 2**62:",
     CONTRASTS + "ranged_coordinates_are_exact_and_make_the_residual_again",
 )  # fmt: skip
@@ -460,7 +460,7 @@ practical(
     "engine/test_promises.py::test_the_noise_of_a_residual_pays_for_its_rounding",
 )  # fmt: skip
 practical(
-    "CO09", "fit/residuals.py::_contrasted", "of large sums the lower half is lost",
+    "CO09", "fit/residuals.py::_contrast_sums", "of large sums the lower half is lost",
     "high, low = (high << bits) + (total >> HALF), total & LOW", "high, low = (high << bits) + (total >> HALF), 0 * total",
     CONTRASTS + "ranged_coordinates_are_exact_and_make_the_residual_again",
 )  # fmt: skip
@@ -495,7 +495,7 @@ practical(
     ROUNDS + "the_variance_that_is_expected_of_a_residual_is_what_it_has",
 )  # fmt: skip
 practical(
-    "RO06", "free_answers.py::Learned.restored", "bars of a session taken up rest on noise that was chosen by what came out",
+    "RO06", "free_answers.py::FittedModel.restore", "bars of a session taken up rest on noise that was chosen by what came out",
     "Overview(inner, residuals[:count], rows)", "Overview(inner, residuals, rows)",
     ROUNDS + "bars_are_those_of_the_overview_and_a_session_taken_up_has_them_again",
 )  # fmt: skip
@@ -505,17 +505,17 @@ practical(
     ROUNDS + "attributes_of_few_values_have_less_noise_where_nobody_says_what_is_asked",
 )  # fmt: skip
 practical(
-    "RO08", "certificate/certificate_purchase.py::_charged", "the certificate's noise is not planned, and has no room beside what is",
+    "RO08", "certificate/certificate_purchase.py::_charge_plan", "the certificate's noise is not planned, and has no room beside what is",
     "allowance.charge_planned(*gaussian, share=planned, finest=step, why=WHY)", "allowance.charge_planned(*gaussian, share=0.0, finest=step, why=WHY)",
     ROUNDS + "a_certificate_is_paid_from_what_was_planned",
 )  # fmt: skip
 practical(
-    "RO09", "certificate/certificate_purchase.py::_charged", "how far a certificate's noise reaches is said of less noise than was drawn",
+    "RO09", "certificate/certificate_purchase.py::_charge_plan", "how far a certificate's noise reaches is said of less noise than was drawn",
     "    margin, *anything = drawn\n", "    margin, *anything = (replace(e, sigma=0.9 * e.sigma) for e in drawn)\n",
     CERTIFICATE + "the_numbers_are_those_of_the_data_when_there_is_no_noise",
 )  # fmt: skip
 practical(
-    "RO10", "engine.py::prefitted", "the certificate's part is not planned for: it takes what the prefit's choices need",
+    "RO10", "engine.py::build_practical_engine", "the certificate's part is not planned for: it takes what the prefit's choices need",
     "beside = certifying.left  #", "beside = 0.0  #",
     ROUNDS + "a_certificate_is_paid_from_what_was_planned",
 )  # fmt: skip
@@ -546,8 +546,8 @@ practical(
 )  # fmt: skip
 practical(
     "R11", "measure/purchases.py::Purchases.query", "within= releases bare counts",
-    "value = self._noise.add(exact.counted(counted, self._data.marginal(counted.attributes), step), receipt)",
-    "value = exact.counted(counted, self._data.marginal(counted.attributes), step)",
+    "value = self._noise.add(exact.exact_count(counted, self._data.marginal(counted.attributes), step), receipt)",
+    "value = exact.exact_count(counted, self._data.marginal(counted.attributes), step)",
     RELEASE + "a_session_taken_up_on_another_table_says_what_it_said",
 )  # fmt: skip
 practical(
@@ -556,62 +556,62 @@ practical(
     RELEASE + "a_table_too_large_to_count_is_refused_before_it_is_charged",
 )  # fmt: skip
 practical(
-    "R13", "engine.py::Practical._gap", "the guard's value moves by two rows where one changes",
-    "return abs(exact.counted(", "return 2 * abs(exact.counted(",
+    "R13", "engine.py::PracticalEngine._gap", "the guard's value moves by two rows where one changes",
+    "return abs(exact.exact_count(", "return 2 * abs(exact.exact_count(",
     RELEASE + "the_guards_value_is_the_gap_in_rows",
 )  # fmt: skip
 practical(
-    "R14", "engine.py::certified_knowledge", "n is shown though it is private",
+    "R14", "engine.py::certify_knowledge", "n is shown though it is private",
     'public = data.rows if allowance.budget.neighbours == "replace" else None', "public = data.rows",
     SESSION + "n_is_only_estimated_under_add_remove",
 )  # fmt: skip
 practical(
-    "R15", "engine.py::prefitted", "the prefit is told n though it is private",
+    "R15", "engine.py::build_practical_engine", "the prefit is told n though it is private",
     'rows = float(data.rows) if budget.neighbours == "replace" else None', "rows = float(data.rows)",
     SESSION + "n_is_only_estimated_under_add_remove",
 )  # fmt: skip
 practical(
-    "R16", "engine.py::prefitted", "the prefit spends what the guard needs",
+    "R16", "engine.py::build_practical_engine", "the prefit spends what the guard needs",
     "share = 1 - reserve - 2 * kept", "share = 1 - reserve",
     RELEASE + "what_the_guard_and_the_owner_keep_back_is_left_after_the_opening",
 )  # fmt: skip
 practical(
-    "R33", "engine.py::prefitted", "what is kept for purchases follows from n though it is private",
-    "reserve = usual_reserve(budget, rows)", "reserve = usual_reserve(budget, float(data.rows))",
+    "R33", "engine.py::build_practical_engine", "what is kept for purchases follows from n though it is private",
+    "reserve = typical_reserve(budget, rows)", "reserve = typical_reserve(budget, float(data.rows))",
     "engine/test_reserve.py::test_it_is_between_one_and_five_per_cent",
 )  # fmt: skip
 practical(
-    "R17", "engine.py::Practical.resume", "a session taken up forgets what it bought",
+    "R17", "engine.py::PracticalEngine.resume", "a session taken up forgets what it bought",
     "        self._purchases.resume(entries)\n", "",
     ENGINES + "a_session_rebuilt_from_its_entries_gives_the_same_answers_to_the_last_bit",
 )  # fmt: skip
 practical(
-    "R18", "engine.py::Practical.resume", "a session taken up has all its guard's rounds again",
+    "R18", "engine.py::PracticalEngine.resume", "a session taken up has all its guard's rounds again",
     "            self._watch.resume(entries)\n", "            pass\n",
     RELEASE + "a_guard_that_is_used_up_is_off_and_one_that_is_taken_up_has_the_rounds_it_had_left",
 )  # fmt: skip
 practical(
-    "R19", "free_answers.py::Knowledge.learn", "what was measured does not narrow the bar it was bought for",
+    "R19", "free_answers.py::FreeAnswers.learn", "what was measured does not narrow the bar it was bought for",
     "        self.bars.add(measurement)\n        self.learned.add_values(measurement)", "        self.learned.add_values(measurement)",
     SESSION + "within_of_a_weighted_question_is_paid_once_and_reached",
 )  # fmt: skip
 practical(
-    "R20", "guard.py::planned_guard", "the guard fires at errors far below what it promises, and spends the budget",
+    "R20", "guard.py::plan_guard", "the guard fires at errors far below what it promises, and spends the budget",
     "sparse_vector.SparseVector(2 * width, round_, GUARD_ROUNDS)", "sparse_vector.SparseVector(0.5 * width, round_, GUARD_ROUNDS)",
     BARS + "what_a_guard_promises_is_its_threshold_and_its_width",
 )  # fmt: skip
 practical(
-    "R21", "guard.py::planned_guard", "the guard promises a third of what it can see",
+    "R21", "guard.py::plan_guard", "the guard promises a third of what it can see",
     "GUARD_ROUNDS), 3 * width / rows, wanted)", "GUARD_ROUNDS), width / rows, wanted)",
     BARS + "what_a_guard_promises_is_its_threshold_and_its_width",
 )  # fmt: skip
 practical(
-    "R22", "guard.py::planned_guard", "the guard's rounds cost eight times its share",
+    "R22", "guard.py::plan_guard", "the guard's rounds cost eight times its share",
     "round_epsilon(GUARD_ROUNDS)", "round_epsilon(1)",
     BARS + "all_rounds_of_a_guard_cost_its_share",
 )  # fmt: skip
 practical(
-    "R23", "guard.py::Watch.is_on", "a guard that is used up is asked again",
+    "R23", "guard.py::GuardWatch.is_on", "a guard that is used up is asked again",
     "if self._progress.tops >= self.guard.config.rounds:", "if False:",
     RELEASE + "a_guard_that_is_used_up_is_off_and_one_that_is_taken_up_has_the_rounds_it_had_left",
 )  # fmt: skip
@@ -622,7 +622,7 @@ practical(
 )  # fmt: skip
 practical(
     "R25", "fit/residuals.py::coordinates", "residuals near half a step are rounded by float64's luck",
-    "        steps[cell] = _rounded((int(high[cell]) << HALF) + int(low[cell]), int(P[cell]), int(1 / grid))\n", "        pass\n",
+    "        steps[cell] = _round_residual((int(high[cell]) << HALF) + int(low[cell]), int(P[cell]), int(1 / grid))\n", "        pass\n",
     EXACT + "a_residuals_coordinates_are_the_exact_ones_to_the_nearest_step",
 )  # fmt: skip
 practical(
@@ -636,7 +636,7 @@ practical(
     RELEASE + "what_a_convex_question_pays_for_it_draws_at_the_price_of_a_row",
 )  # fmt: skip
 practical(
-    "R28", "convex/convex_answers.py::Convex._measured", "a measured err has no noise",
+    "R28", "convex/convex_answers.py::Convex._measure_excess", "a measured err has no noise",
     "noisy = float(self._noise.add(excess.value(self._data.marginal(query.attributes), event.grid), receipt))",
     "noisy = float(excess.value(self._data.marginal(query.attributes), event.grid))",
     RELEASE + "what_a_convex_question_pays_for_it_draws_at_the_price_of_a_row",
@@ -648,7 +648,7 @@ practical(
 )  # fmt: skip
 practical(
     "R30", "convex/convex_answers.py::Convex._excess", "a user's functions see what was found on the data",
-    "if query.scale is None or not query.is_vouched(self._vouched):", "if query.scale is None:",
+    "if query.scale is None or not query.is_trusted(self._trusted):", "if query.scale is None:",
     EXCESS + "a_users_functions_never_see_what_was_found_on_the_data",
 )  # fmt: skip
 practical(
@@ -658,7 +658,7 @@ practical(
 )  # fmt: skip
 
 practical(
-    "AH1", "stream_batch.py::Ahead.free", "questions asked together are answered by what was known before the guard taught something",
+    "AH1", "stream_batch.py::Precomputed.free", "questions asked together are answered by what was known before the guard taught something",
     "if self._knowledge.hypothesis is not self._of:", "if self._of is None:",
     AHEAD + "what_was_learned_meanwhile_is_in_the_answers_that_follow",
 )  # fmt: skip
@@ -675,7 +675,7 @@ practical(
 
 fit = Writer("practical", "model/")
 fit(
-    "R32", "log_linear.py::minimise.objective", "the fit does not descend on what it minimises",
+    "R32", "log_linear.py::minimize.objective", "the fit does not descend on what it minimises",
     "parts.sums(rows * means - y) + a * x, parts.sums(means)", "parts.sums(rows * means - y), parts.sums(means)",
     PRACTICAL + "the_gradient_of_the_fit_is_that_of_its_objective",
     PRACTICAL + "a_fit_is_the_optimum_that_a_plain_optimiser_finds",
@@ -884,7 +884,7 @@ bars(
     PRACTICAL + "the_overview_knows_the_deviation_of_every_query",
 )  # fmt: skip
 bars(
-    "B26", "fit/residuals.py::_rounding", "an overview's bars leave out that residuals were rounded",
+    "B26", "fit/residuals.py::_rounding_share", "an overview's bars leave out that residuals were rounded",
     "return event.grid / 2 * math.sqrt(coordinates / measurement.variance)", "return 0.0",
     BARS + "a_bar_of_an_overview_is_the_one_of_the_proof",
 )  # fmt: skip
@@ -894,23 +894,23 @@ bars(
     MINIMIZE + "no_table_of_norm_one_deviates_more_than_the_widest",
 )  # fmt: skip
 bars(
-    "B28", "engine.py::prefitted", "bars and guard have the whole β each",
+    "B28", "engine.py::build_practical_engine", "bars and guard have the whole β each",
     "doubt = beta if planned is None else beta / 2", "doubt = beta",
     RELEASE + "bars_and_guard_share_beta",
 )  # fmt: skip
 bars(
-    "B29", "engine.py::Practical.linear", "a guarded answer promises a third of what ⊥ says",
-    "error = min(error, self._promised(watch.guard, query))", "error = min(error, self._promised(watch.guard, query) / 3)",
+    "B29", "engine.py::PracticalEngine.linear", "a guarded answer promises a third of what ⊥ says",
+    "error = min(error, self._promised_bar(watch.guard, query))", "error = min(error, self._promised_bar(watch.guard, query) / 3)",
     RELEASE + "below_the_guard_an_answer_has_the_bar_that_it_promises",
 )  # fmt: skip
 bars(
-    "B30", "engine.py::Practical._promised", "where n is private a guarded answer leaves out how far it may be off",
+    "B30", "engine.py::PracticalEngine._promised_bar", "where n is private a guarded answer leaves out how far it may be off",
     'return (most + (0.0 if self.ledger.budget.neighbours == "replace" else known.rows.off)) / known.rows.estimate',
     "return most / known.rows.estimate",
     RELEASE + "below_the_guard_an_answer_has_the_bar_that_it_promises",
 )  # fmt: skip
 bars(
-    "B100", "engine.py::Practical._promised", "a guarded answer forgets that what is believed was rounded to whole rows before it was compared",
+    "B100", "engine.py::PracticalEngine._promised_bar", "a guarded answer forgets that what is believed was rounded to whole rows before it was compared",
     "+ 5 * FINEST + rounded_rows(query, known.grid, known.rows.high)", "+ 5 * FINEST",
     "attacks/test_attacks_bars.py::test_however_large_epsilon_is_a_guards_bar_holds_though_counts_are_compared_in_whole_rows",
 )  # fmt: skip
@@ -920,17 +920,17 @@ bars(
     BARS + "a_bar_in_rows_holds_for_every_n_that_is_possible",
 )  # fmt: skip
 bars(
-    "B32", "free_answers.py::_placed", "the bar around a value that is not in the middle is half the interval",
+    "B32", "free_answers.py::_move_into_intervals", "the bar around a value that is not in the middle is half the interval",
     "return values, np.maximum(high - values, values - low)", "return values, (high - low) / 2",
     BARS + "a_bar_reaches_both_ends_of_what_is_known",
 )  # fmt: skip
 bars(
-    "B33", "free_answers.py::_placed", "an answer outside what is known is not moved into it",
+    "B33", "free_answers.py::_move_into_intervals", "an answer outside what is known is not moved into it",
     "values = np.clip(values, low, high)\n", "values = np.asarray(values)\n",
     BARS + "a_bar_reaches_both_ends_of_what_is_known",
 )  # fmt: skip
 bars(
-    "B34", "measurement.py::Rows.off", "n is taken to be known better than it is",
+    "B34", "measurement.py::RowCountInterval.off", "n is taken to be known better than it is",
     "return max(self.high - self.estimate, self.estimate - (self.low if self.low > 1 else 0.0))", "return min(self.high - self.estimate, self.estimate - self.low)",
     BARS + "a_bar_in_rows_holds_for_every_n_that_is_possible",
 )  # fmt: skip
@@ -945,12 +945,12 @@ bars(
     RELEASE + "each_number_that_is_bought_takes_a_share_of_beta",
 )  # fmt: skip
 bars(
-    "B37", "convex/convex_answers.py::Convex._measured", "the bar of a measured err leaves out its noise",
+    "B37", "convex/convex_answers.py::Convex._measure_excess", "the bar of a measured err leaves out its noise",
     "return (max(noisy, 0.0) + width + excess.below) / self._known.rows.low", "return (max(noisy, 0.0) + excess.below) / self._known.rows.low",
     RELEASE + "what_a_convex_question_pays_for_it_draws_at_the_price_of_a_row",
 )  # fmt: skip
 bars(
-    "B38", "convex/convex_answers.py::Convex._guarded", "the bar below the guard leaves out what the solver may have left",
+    "B38", "convex/convex_answers.py::Convex._ask_guard", "the bar below the guard leaves out what the solver may have left",
     "promised = (most * row + excess.below) / self._known.rows.low", "promised = most * row / self._known.rows.high / 3",
     RELEASE + "below_the_guard_a_convex_answer_has_the_bar_of_as_many_rows",
 )  # fmt: skip
@@ -1002,22 +1002,22 @@ bars(
 
 promises = Writer("promises", "")
 promises(
-    "H01", "engine/release.py::released", "3α is promised though the release never met its stop",
+    "H01", "engine/release.py::run_release", "3α is promised though the release never met its stop",
     "{query.key: query for query in queries} if made.stopped else {}", "{query.key: query for query in queries}",
     RELEASE + "a_release_that_did_not_stop_promises_nothing",
 )  # fmt: skip
 promises(
-    "H02", "engine/release.py::Offline.marginal", "a marginal has a bar though none is proved for some of its cells",
+    "H02", "engine/release.py::ReleaseEngine.marginal", "a marginal has a bar though none is proved for some of its cells",
     "error = None if None in errors else self.error", "error = self.error",
     RELEASE + "a_release_promises_nothing_of_what_was_not_in_its_workload",
 )  # fmt: skip
 promises(
-    "H03", "engine/release.py::Offline.linear", "a release promises 3α of every question",
+    "H03", "engine/release.py::ReleaseEngine.linear", "a release promises 3α of every question",
     "error = self.error if query.key in self.promised else None", "error = self.error",
     RELEASE + "a_release_promises_nothing_of_what_was_not_in_its_workload",
 )  # fmt: skip
 promises(
-    "H04", "engine/theory.py::Theory.error", "the theory's bar leaves out what is not known of n",
+    "H04", "engine/theory.py::TheoryEngine.error", "the theory's bar leaves out what is not known of n",
     "return self._pmw.config.error + self._doubt", "return self._pmw.config.error",
     SESSION + "the_theory_profile_states_what_it_does_not_know_of_n",
 )  # fmt: skip
@@ -1027,23 +1027,23 @@ promises(
     RELEASE + "the_theory_knows_n_as_well_as_its_noise_allows",
 )  # fmt: skip
 promises(
-    "H06", "engine/theory.py::calibrated", "counts and convex questions have the whole β each",
+    "H06", "engine/theory.py::build_theory_engine", "counts and convex questions have the whole β each",
     "config = configure_linear(\n        budget, cells=data.universe.size, scale=scale, queries=queries, beta=beta / split, alpha=alpha,",
     "config = configure_linear(\n        budget, cells=data.universe.size, scale=scale, queries=queries, beta=beta, alpha=alpha,",
     RELEASE + "counts_and_convex_questions_of_the_theory_share_budget_and_beta",
 )  # fmt: skip
 promises(
-    "H07", "engine/theory.py::calibrated", "counts have the budget of convex questions too, which are then refused",
+    "H07", "engine/theory.py::build_theory_engine", "counts have the budget of convex questions too, which are then refused",
     "        share=share / split,\n    )  # fmt: skip\n    pmw =", "        share=share,\n    )  # fmt: skip\n    pmw =",
     RELEASE + "counts_and_convex_questions_of_the_theory_share_budget_and_beta",
 )  # fmt: skip
 promises(
-    "H08", "engine/theory.py::Theory.alpha", "the convex α leaves out that there may be fewer rows than estimated",
+    "H08", "engine/theory.py::TheoryEngine.alpha", "the convex α leaves out that there may be fewer rows than estimated",
     "alpha = self._convex.config.alpha / (1 - self._doubt) if self._doubt < 1 else math.inf", "alpha = self._convex.config.alpha",
     RELEASE + "where_n_is_private_the_convex_promise_of_the_theory_is_wider",
 )  # fmt: skip
 promises(
-    "H09", "engine/theory.py::Theory.require_reach", "an error is promised that the theorem does not give",
+    "H09", "engine/theory.py::TheoryEngine.require_reach", "an error is promised that the theorem does not give",
     "        if within is not None and within < reach:\n", "        if False:\n",
     RELEASE + "the_theory_refuses_what_its_theorem_does_not_give",
 )  # fmt: skip
@@ -1065,7 +1065,7 @@ session(
     SHELF + "a_report_has_the_last_answers_that_there_is_room_for",
 )  # fmt: skip
 session(
-    "SH3", "_spill.py::Shelf._written", "a table that is put away is written over the one before",
+    "SH3", "_spill.py::Shelf._append", "a table that is put away is written over the one before",
     "at, self._used = self._used, self._used + -(-array.nbytes // 64) * 64", "at, self._used = self._used, self._used",
     SHELF + "what_is_put_there_is_the_same_whatever_becomes_of_the_original",
 )  # fmt: skip
@@ -1131,27 +1131,27 @@ session(
     "engine/test_reserve.py::test_a_guard_that_leaves_no_room_for_it_is_refused_before_the_table_is_read",
 )  # fmt: skip
 session(
-    "S08", "opening.py::_prepared", "a session without a seed draws from seed 0",
+    "S08", "opening.py::_prepare", "a session without a seed draws from seed 0",
     "return data, account, Noise() if seed is None else Seeded(seed)", "return data, account, Seeded(seed or 0)",
     SEEDS + "a_session_draws_from_no_seed_unless_one_is_given",
 )  # fmt: skip
 session(
-    "S09", "opening.py::_prepared", "a session spends another budget than its ledger's",
+    "S09", "opening.py::_prepare", "a session spends another budget than its ledger's",
     "    if account.budget != budget:", "    if False:",
     RELEASE + "a_session_is_opened_on_the_budget_of_its_ledger",
 )  # fmt: skip
 session(
-    "S10", "opening.py::_read", "an empty table is refused though its number of rows is private",
+    "S10", "opening.py::_read_source", "an empty table is refused though its number of rows is private",
     'if budget.neighbours == "replace" and data.rows == 0:', "if data.rows == 0:",
     RELEASE + "an_empty_table_opens_where_n_is_private",
 )  # fmt: skip
 session(
-    "S11", "opening.py::_opened", "a session taken up forgets what its stream taught",
+    "S11", "opening.py::_open_engine", "a session taken up forgets what its stream taught",
     "engine.resume(account.rest())", "account.rest()",
     ENGINES + "a_session_rebuilt_from_its_entries_gives_the_same_answers_to_the_last_bit",
 )  # fmt: skip
 session(
-    "S12", "opening.py::_read", "questions are asked of another universe than the data's",
+    "S12", "opening.py::_read_source", "questions are asked of another universe than the data's",
     "if data.universe != universe:", "if False:",
     RELEASE + "a_session_is_opened_on_the_universe_of_its_data",
 )  # fmt: skip

@@ -24,23 +24,23 @@ EXACT = "exact/test_exact_erm.py::test_"
 erm = Writer("erm", "erm/")
 erm(
     "E01", "rows.py::in_whole_units", "rows are not clipped to their bound",
-    "return _truncated(_clipped(X, bound, norm), unit)", "return _truncated(X, unit)",
+    "return _truncate(_clip_rows(X, bound, norm), unit)", "return _truncate(X, unit)",
     PROBLEM + "rows_beyond_the_bound_are_clipped_and_rows_within_it_are_kept",
 )  # fmt: skip
 erm(
-    "E02", "rows.py::_truncated", "features are rounded up, beyond the bound of their row",
+    "E02", "rows.py::_truncate", "features are rounded up, beyond the bound of their row",
     "return np.trunc(X / unit)", "return np.sign(X) * np.ceil(np.abs(X / unit))",
     PROBLEM + "rows_beyond_the_bound_are_clipped_and_rows_within_it_are_kept",
     PROBLEM + "one_row_moves_the_sum_of_gradients_by_no_more_than_the_sensitivity_and_some_row_moves_it_as_far",
 )  # fmt: skip
 erm(
-    "E03", "rows.py::_clipped", "rows of a sparse matrix are clipped to twice their bound",
+    "E03", "rows.py::_clip_rows", "rows of a sparse matrix are clipped to twice their bound",
     "return sp.csr_array((relative * _scales(lengths, safe, bound)[row],", "return sp.csr_array((relative * _scales(lengths, safe, 2 * bound)[row],",
     PROBLEM + "rows_beyond_the_bound_are_clipped_and_rows_within_it_are_kept",
     FRANK_WOLFE + "an_entry_stored_in_parts_is_clipped_as_a_whole",
 )  # fmt: skip
 erm(
-    "E04", "problem.py::Problem.labelled", "labels are not clipped to their bound",
+    "E04", "problem.py::Problem.prepare_labels", "labels are not clipped to their bound",
     "return np.clip(self.loss.as_labels(raw), -self.label_bound, self.label_bound)", "return self.loss.as_labels(raw)",
     PROBLEM + "targets_are_clipped_to_their_bound",
 )  # fmt: skip
@@ -60,7 +60,7 @@ erm(
     PROMISES + "no_slope_counts_for_more_than_its_bound",
 )  # fmt: skip
 erm(
-    "E08", "problem.py::Problem.held_sum", "where n is private sums of many more rows than guessed are not cut, and their rounding is heard of",
+    "E08", "problem.py::Problem.capped_sum", "where n is private sums of many more rows than guessed are not cut, and their rounding is heard of",
     "if cut and rows > self.most_rows:", "if False:",
     VALUES + "where_there_are_thousands_of_times_as_many_rows_as_guessed_sums_are_exact_and_cut",
 )  # fmt: skip
@@ -107,12 +107,12 @@ erm(
     SEEDS + "a_fit_draws_from_no_seed_unless_one_is_given",
 )  # fmt: skip
 erm(
-    "E17", "solver.py::carried_out", "of all events of a call the first is charged",
+    "E17", "solver.py::carry_out", "of all events of a call the first is charged",
     "receipt = allowance.charge(*plan.events,", "receipt = allowance.charge(*plan.events[:1],",
     SOLVERS + "all_events_are_charged_before_the_first_draw_and_each_is_drawn_once",
 )  # fmt: skip
 erm(
-    "E18", "solver.py::carried_out", "a fit is not in the log",
+    "E18", "solver.py::carry_out", "a fit is not in the log",
     "    allowance.ledger.record(receipt, theta, noise.private)\n", "",
     SOLVERS + "the_log_has_what_came_out_and_whether_a_seed_was_used",
 )  # fmt: skip
@@ -154,12 +154,12 @@ solvers(
     PROMISES + "descent_averages_its_steps_as_its_bound_says",
 )  # fmt: skip
 solvers(
-    "E32", "frank_wolfe.py::descended", "vertices are chosen with half their noise",
+    "E32", "frank_wolfe.py::descend", "vertices are chosen with half their noise",
     "draw.choose(-over.vertex_scores(g) / unit)", "draw.choose(-2 * over.vertex_scores(g) / unit)",
     PROMISES + "one_row_moves_the_scores_of_frank_wolfe_by_what_is_billed",
 )  # fmt: skip
 solvers(
-    "E33", "frank_wolfe.py::descended", "steps do not converge, as printed",
+    "E33", "frank_wolfe.py::descend", "steps do not converge, as printed",
     "            mu = 2 / (t + 2)\n", "            mu = 1 / (T + 2)\n",
     PROMISES + "frank_wolfe_leaves_its_start_behind",
 )  # fmt: skip
@@ -174,7 +174,7 @@ solvers(
     PROMISES + "the_bound_of_frank_wolfe_is_that_of_the_theorem",
 )  # fmt: skip
 solvers(
-    "E36", "frank_wolfe.py::planned_steps", "all steps together cost T times the budget where δ = 0",
+    "E36", "frank_wolfe.py::plan_steps", "all steps together cost T times the budget where δ = 0",
     "ε0 = available / steps.iterations if pure", "ε0 = available if pure",
     PROMISES + "all_choices_of_frank_wolfe_cost_the_budget_and_no_more",
 )  # fmt: skip
@@ -245,7 +245,7 @@ solvers(
 )  # fmt: skip
 solvers(
     "E88", "objective_perturbation.py::ObjectivePerturbation.plan", "the bound is stated for points of the norm that was asked for, though the set has longer ones",
-    "usual_radius(problem) if inside else reach, Λ - own", "reach, Λ - own",
+    "typical_radius(problem) if inside else reach, Λ - own", "reach, Λ - own",
     PERTURBATION + "a_radius_chooses_the_ridge_and_the_bound_stays_one_over_the_set",
 )  # fmt: skip
 solvers(
@@ -259,7 +259,7 @@ solvers(
     VALUES + "rows_that_are_all_alike_leave_a_minimum_with_a_proof",
 )  # fmt: skip
 solvers(
-    "E91", "minimum.py::_proven", "the nearest point to 0 is taken to be exact, though it is rounded",
+    "E91", "minimum.py::_prove", "the nearest point to 0 is taken to be exact, though it is rounded",
     "float(max(np.linalg.norm(v), np.linalg.norm(point)))", "float(np.linalg.norm(v))",
     VALUES + "the_proof_allows_for_rounding_where_the_nearest_point_to_0_is_not_0",
 )  # fmt: skip
@@ -275,7 +275,7 @@ solvers(
 )  # fmt: skip
 solvers(
     "E49", "output_perturbation.py::_noise_on_minimum", "the distance of the computed minimum is not billed",
-    "return amount.fine_gaussian(apart + 2 * g, problem.p), Target(weight, g)", "return amount.fine_gaussian(apart, problem.p), Target(weight, g)",
+    "return amount.fine_gaussian(apart + 2 * g, problem.p), MinimumTarget(weight, g)", "return amount.fine_gaussian(apart, problem.p), MinimumTarget(weight, g)",
     PROMISES + "noise_on_a_minimum_pays_for_how_far_the_computed_one_is",
 )  # fmt: skip
 solvers(
@@ -296,12 +296,12 @@ solvers(
     VALUES + "what_is_returned_is_as_near_as_asked_by_another_solver_s_lights",
 )  # fmt: skip
 solvers(
-    "E53", "minimum.py::_proven", "a tenth of the distance is proved",
+    "E53", "minimum.py::_prove", "a tenth of the distance is proved",
     "return point, (float(np.linalg.norm(r)) * (1 + 1e-9) + float(slack)) / weight", "return point, (float(np.linalg.norm(r)) * 0.1) / weight",
     VALUES + "the_distance_that_is_proven_is_never_below_the_true_one",
 )  # fmt: skip
 solvers(
-    "E54", "lasso.py::Lasso.plan", "a pure budget is refitted with noise it cannot pay for",
+    "E54", "lasso.py::LassoSolver.plan", "a pure budget is refitted with noise it cannot pay for",
     "again = not amount.budget.pure if self.refit is None else self.refit", "again = self.refit is not False",
     LASSO + "a_pure_budget_runs_without_a_refit_and_refuses_one",
 )  # fmt: skip
@@ -311,17 +311,17 @@ solvers(
     LASSO + "the_events_are_fixed_before_a_feature_is_named_and_fit_the_budget",
 )  # fmt: skip
 solvers(
-    "E56", "sparse_refit.py::named_and_refitted", "coefficients leave the ball",
+    "E56", "sparse_refit.py::refit_named", "coefficients leave the ball",
     "theta[S] = nearest(found, metric.moments, problem.over.radius_l1(problem.p))", "theta[S] = found",
     LASSO + "the_result_is_in_the_ball",
 )  # fmt: skip
 solvers(
-    "E57", "whitened_descent.py::descended", "long rows are not held",
+    "E57", "whitened_descent.py::descend_whitened", "long rows are not held",
     "problem.gradient(A @ θ, weights=weights, cut=False)", "problem.gradient(A @ θ, cut=False)",
     PROMISES + "no_row_moves_a_release_of_whitened_descent_by_more_than_is_billed",
 )  # fmt: skip
 solvers(
-    "E58", "whitened_descent.py::planned", "second moments have the noise of add-remove under replace",
+    "E58", "whitened_descent.py::plan_noise", "second moments have the noise of add-remove under replace",
     "moments = amount.fine_gaussian(budget.marginal_l2() + scaled,", "moments = amount.fine_gaussian(1.0 + scaled,",
     WHITENED + "two_rows_second_moments_are_apart_by_no_more_than_is_billed",
 )  # fmt: skip
@@ -351,18 +351,18 @@ erm(
     SPARK + "digits_of_parts_add_up_to_the_sum_of_all_rows",
 )  # fmt: skip
 erm(
-    "E71", "spark_rows.py::OnCluster._summed.add_up", "what two workers summed is not added up",
+    "E71", "spark_rows.py::ClusterProblem._sum_on_workers.add_up", "what two workers summed is not added up",
     '.groupBy("place").sum("digit")', '.groupBy("place").max("digit")',
     SPARK + "the_model_is_that_of_the_same_rows_in_memory_to_the_last_bit",
 )  # fmt: skip
 erm(
-    "E72", "spark_rows.py::_clipped", "rows on a cluster are not clipped to their bound",
+    "E72", "spark_rows.py::_clip_batches", "rows on a cluster are not clipped to their bound",
     "rows = in_whole_units(X, problem.row_bound, problem.norm, problem.unit)", "rows = np.trunc(X / problem.unit)",
     WORKERS + "sums_of_parts_are_those_of_all_rows",
 )  # fmt: skip
 erm(
-    "E73", "spark_rows.py::_kept", "one row more of each person stays on a cluster than is paid for",
-    "return rows.take(kept(X, y, person, most))", "return rows.take(kept(X, y, person, most + 1))",
+    "E73", "spark_rows.py::_keep_rows", "one row more of each person stays on a cluster than is paid for",
+    "return rows.take(kept_rows(X, y, person, most))", "return rows.take(kept_rows(X, y, person, most + 1))",
     WORKERS + "rows_of_a_person_are_kept_as_in_memory",
 )  # fmt: skip
 erm(
@@ -381,17 +381,17 @@ erm(
     "attacks/test_attacks_blocks.py::test_a_text_that_is_no_text_fails_nothing",
 )  # fmt: skip
 erm(
-    "E77", "spark_rows.py::_clipped", "a worker that rounds otherwise clips rows that others sum",
+    "E77", "spark_rows.py::_clip_batches", "a worker that rounds otherwise clips rows that others sum",
     "_require_arithmetic(arithmetic)  # here too", "pass  # here too",
     "attacks/test_attacks_blocks.py::test_a_worker_of_another_kind_keeps_nothing_that_others_sum",
 )  # fmt: skip
 solvers(
-    "E78", "whitened_descent.py::descended", "a sum is cut before it is whitened: where more rows came than were guessed one row moves it by several times what is billed",
+    "E78", "whitened_descent.py::descend_whitened", "a sum is cut before it is whitened: where more rows came than were guessed one row moves it by several times what is billed",
     "problem.gradient(A @ θ, weights=weights, cut=False)", "problem.gradient(A @ θ, weights=weights)",
     EXACT + "one_more_row_moves_sums_of_up_to_a_hundred_times_the_guessed_rows_by_no_more_than_is_billed[whitened_descent]",
 )  # fmt: skip
 solvers(
-    "E79", "whitened_descent.py::whitened_sum", "a whitened sum grows with rows that nobody guessed, and so does its rounding",
+    "E79", "whitened_descent.py::whiten_sum", "a whitened sum grows with rows that nobody guessed, and so does its rounding",
     "return moved if length <= problem.most_rows else moved * (problem.most_rows / length)", "return moved",
     WHITENED + "rounding_in_the_whitened_sum_is_within_what_is_billed_for_any_number_of_rows",
 )  # fmt: skip
@@ -401,12 +401,12 @@ solvers(
     WHITENED + "the_metric_is_no_more_stretched_than_its_arithmetic_is_billed_for",
 )  # fmt: skip
 solvers(
-    "E81", "whitened_descent.py::_rounding", "rounding of sums of more rows than were guessed is not billed",
+    "E81", "whitened_descent.py::_rounding_distance", "rounding of sums of more rows than were guessed is not billed",
     "condition = math.sqrt(max(_STEEPEST / floor, 1.0))", "condition = 0.0",
     WHITENED + "rounding_in_the_whitened_sum_is_within_what_is_billed_for_any_number_of_rows",
 )  # fmt: skip
 solvers(
-    "E82", "whitened_descent.py::whitened_sum", "a sum is pulled into a ball of another metric than the one that is billed",
+    "E82", "whitened_descent.py::whiten_sum", "a sum is pulled into a ball of another metric than the one that is billed",
     "    moved = metric.A @ total / (problem.slope_bound * metric.length)\n    length = float(np.linalg.norm(moved))\n",
     "    moved = metric.A @ total / (problem.slope_bound * metric.length)\n    length = float(np.linalg.norm(total)) / problem.lipschitz\n",
     EXACT + "one_more_row_moves_sums_of_up_to_a_hundred_times_the_guessed_rows_by_no_more_than_is_billed[whitened_descent]",
@@ -418,7 +418,7 @@ erm(
 )  # fmt: skip
 erm(
     "E84", "estimators.py::_Linear._read", "where n is private a ridge is scaled by it, and what is refused depends on it",
-    "return features, labels, public_rows(labels.size, self.rows, self.budget)", "return features, labels, labels.size",
+    "return features, labels, public_rows(labels.size, self.expected_rows, self.budget)", "return features, labels, labels.size",
     ESTIMATORS + "what_is_said_of_a_missing_guess_does_not_depend_on_the_number_of_rows",
 )  # fmt: skip
 erm(

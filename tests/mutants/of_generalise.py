@@ -14,7 +14,7 @@ EXACT = (
 
 theorem = Writer("generalise", "")
 theorem(
-    "GT01", "generalise/transfer.py::replaced", "a session for rows that come and go transfers as if they were replaced",
+    "GT01", "generalise/transfer.py::replace_one_cost", "a session for rows that come and go transfers as if they were replaced",
     "return 2 * epsilon, min(1.0, delta * (2 + _excess(epsilon)))", "return epsilon, delta",
     TRANSFER + "rows_that_come_and_go_transfer_as_one_that_is_replaced",
 )  # fmt: skip
@@ -30,16 +30,16 @@ theorem(
 )  # fmt: skip
 theorem(
     "GT04", "generalise/transfer.py::in_expectation", "privacy is free: the population is as the sample",
-    "return _cut(sample_error + _excess(epsilon) + delta)", "return _cut(sample_error + delta)",
+    "return _cut_to_unit(sample_error + _excess(epsilon) + delta)", "return _cut_to_unit(sample_error + delta)",
     TRANSFER + "every_way_back_leads_there",
 )  # fmt: skip
 theorem(
-    "GT05", "generalise/statement.py::stated", "a statement does not widen with what is asked",
+    "GT05", "generalise/statement.py::population_statement", "a statement does not widen with what is asked",
     "while questions < asked:", "while False:",
     STATEMENT + "the_statement_widens_with_the_questions_and_its_betas_add_up",
 )  # fmt: skip
 theorem(
-    "GT06", "generalise/statement.py::Generalisation.error", "an error above 1 is stated as if it said something",
+    "GT06", "generalise/statement.py::PopulationStatement.error", "an error above 1 is stated as if it said something",
     "if sample_error is None or not sample_error + self.extra < 1:", "if sample_error is None:",
     STATEMENT + "a_session_at_an_epsilon_of_one_says_that_no_theorem_helps",
 )  # fmt: skip
@@ -51,28 +51,28 @@ theorem(
 
 holdout = Writer("generalise", "generalise/")
 holdout(
-    "HO01", "holdout.py::Holdout._scored", "after a wrong guess the round goes on: its threshold is compared with again",
+    "HO01", "holdout.py::Holdout._score", "after a wrong guess the round goes on: its threshold is compared with again",
     "                        self._round = None\n", "",
     HOLDOUT + "an_exhausted_holdout_says_so_and_earlier_scores_remain",
 )  # fmt: skip
 holdout(
-    "HO02", "holdout.py::Holdout._measured", "what is measured has no noise",
+    "HO02", "holdout.py::Holdout._measure", "what is measured has no noise",
     "noisy = self._noise.add(total / UNITS, receipt)", "noisy = total / UNITS",
     EXACT,
 )  # fmt: skip
 holdout(
-    "HO03", "holdout.py::Holdout._measured", "a measurement tells all its digits, and the intervals count few",
+    "HO03", "holdout.py::Holdout._measure", "a measurement tells all its digits, and the intervals count few",
     "return min(float(self._held.n), max(0.0, round(noisy / step) * step))", "return noisy",
     HOLDOUT + "a_measurement_says_no_more_than_its_resolution_and_so_does_the_ledger",
 )  # fmt: skip
 holdout(
-    "HO04", "holdout.py::Holdout._opened", "the ledger tells the digits that the score does not",
+    "HO04", "holdout.py::Holdout._open_round", "the ledger tells the digits that the score does not",
     "receipt = self._ledger.charge(self.plan.guard, self.plan.measurement, why=ROUND, keep=False)",
     "receipt = self._ledger.charge(self.plan.guard, self.plan.measurement, why=ROUND)",
     HOLDOUT + "a_measurement_says_no_more_than_its_resolution_and_so_does_the_ledger",
 )  # fmt: skip
 holdout(
-    "HO05", "holdout.py::Holdout._guessed", "the guess is made from the holdout itself",
+    "HO05", "holdout.py::Holdout._guess_sum", "the guess is made from the holdout itself",
     "return round(_total(values(self._train)) * self._held.n / self._train.n)", "return _total(values(self._held))",
     HOLDOUT + "a_score_that_the_training_set_explains_is_the_training_set_s_and_free_but_for_the_round", EXACT,
 )  # fmt: skip
@@ -82,7 +82,7 @@ holdout(
     HOLDOUT + "what_makes_no_sense_is_refused",
 )  # fmt: skip
 holdout(
-    "HO07", "holdout.py::_called", "what a model raised, which may quote a row, is passed on",
+    "HO07", "holdout.py::_call_model", "what a model raised, which may quote a row, is passed on",
     "    except Exception:\n        pass\n    raise InvalidInput(\n", "    except ZeroDivisionError:\n        pass\n    raise InvalidInput(\n",
     HOLDOUT + "a_model_that_raises_on_a_row_is_refused_without_its_words_or_judged_row_by_row",
 )  # fmt: skip
@@ -112,7 +112,7 @@ holdout(
     HOLDOUT + "after_below_the_guess_is_as_near_as_is_said",
 )  # fmt: skip
 holdout(
-    "HO13", "widths.py::measured", "the noise of a measurement is said to be a third of what it is",
+    "HO13", "widths.py::measurement_width", "the noise of a measurement is said to be a third of what it is",
     "return noise + plan.resolution / 2 + FINEST", "return noise / 3",
     HOLDOUT + "noise_stays_within_its_width",
 )  # fmt: skip
@@ -135,7 +135,7 @@ holdout(
 )  # fmt: skip
 
 holdout(
-    "HO17", "holdout.py::Holdout._scored", "words are counted though the rows were asked about elsewhere",
+    "HO17", "holdout.py::Holdout._score", "words are counted though the rows were asked about elsewhere",
     "alone = len(self._ledger.entries()) == self._charges", "alone = True",
     HOLDOUT + "words_are_counted_only_while_the_ledger_pays_for_nothing_else",
 )  # fmt: skip

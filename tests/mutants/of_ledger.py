@@ -66,7 +66,7 @@ ledger(
     DURABLE + "nobody_spends_more_than_their_cap_and_all_together_no_more_than_the_budget[SQLite]",
 )  # fmt: skip
 ledger(
-    "G12", "durable.py::Durable.compared", "an answer that holds a guard's comparison is not written, and lost with its process",
+    "G12", "durable.py::Durable.mark_guard_used", "an answer that holds a guard's comparison is not written, and lost with its process",
     "        self._has_compared = True\n", "        self._has_compared = False\n",
     DURABLE + "free_answers_are_written_with_the_next_charge_and_those_of_a_guard_at_once",
 )  # fmt: skip
@@ -162,7 +162,7 @@ ledger(
 )  # fmt: skip
 ledger(
     "G31", "read_only.py::Reading.remaining", "what is set aside for planned noise is said to be left for questions",
-    "self._parts().left(Fraction(self.budget.total))[1]", "sum(self._parts().left(Fraction(self.budget.total)))",
+    "self._parts().subtract_from(Fraction(self.budget.total))[1]", "sum(self._parts().subtract_from(Fraction(self.budget.total)))",
     DURABLE + "what_a_reading_says_is_left_is_what_questions_may_spend",
 )  # fmt: skip
 ledger(

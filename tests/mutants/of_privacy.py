@@ -267,12 +267,12 @@ allowance(
     ALLOWANCE + "gaussian_noise_that_is_all_of_a_budget_has_the_analytic_scale_and_is_certified",
 )  # fmt: skip
 allowance(
-    "W05", "allowance.py::OneCall._admitted", "the certificate of many equal releases counts one",
+    "W05", "allowance.py::OneCallLedger._admitted", "the certificate of many equal releases counts one",
     "2 * event.rho * count for event, count in Counter(planned).items()", "2 * event.rho for event in Counter(planned)",
     ALLOWANCE + "a_little_less_noise_than_a_budget_buys_is_refused",
 )  # fmt: skip
 allowance(
-    "W06", "allowance.py::OneCall._admitted", "a Budget that pays for one call pays again",
+    "W06", "allowance.py::OneCallLedger._admitted", "a Budget that pays for one call pays again",
     "        if self.entries():\n            raise BudgetExceeded(", "        if False:\n            raise BudgetExceeded(",
     ALLOWANCE + "one_call_is_paid_once",
 )  # fmt: skip
@@ -307,7 +307,7 @@ allowance(
     ALLOWANCE + "a_step_with_a_delta_takes_what_a_ledger_and_its_slack_allow",
 )  # fmt: skip
 allowance(
-    "W13", "allowance.py::OneCall._admitted", "a Budget pays for a step of any δ",
+    "W13", "allowance.py::OneCallLedger._admitted", "a Budget pays for a step of any δ",
     " and planned[0].delta <= δ0 * (1 + 1e-12):", ":",
     ALLOWANCE + "a_step_with_a_delta_is_paid_by_its_epsilon_and_delta",
 )  # fmt: skip
@@ -340,8 +340,8 @@ ledger(
 )  # fmt: skip
 ledger(
     "L02", "ledger.py::Ledger._fits", "the last event may overshoot",
-    "return parts is not None and min(parts.left(self._total)) >= -self._total * FIT",
-    "return parts is not None and min(self._parts.left(self._total)) >= 0",
+    "return parts is not None and min(parts.subtract_from(self._total)) >= -self._total * FIT",
+    "return parts is not None and min(self._parts.subtract_from(self._total)) >= 0",
     LEDGERS + "equal_parts_fit_exactly_and_one_more_is_refused",
 )  # fmt: skip
 ledger(
@@ -491,24 +491,24 @@ ledger(
     LEDGERS + "events_charged_together_pass_together_or_not_at_all",
 )  # fmt: skip
 ledger(
-    "L30", "process.py::Home.require", "a fork that has the number of its parent spends the account again",
+    "L30", "process.py::ProcessGuard.require", "a fork that has the number of its parent spends the account again",
     "if self._token is not _token or self._number != os.getpid():", "if self._number != os.getpid():",
     PROCESSES + "a_fork_that_got_the_number_of_its_parent_is_refused",
 )  # fmt: skip
 ledger(
-    "L31", "process.py::Home.require", "a fork that Python was not told of spends the account again",
+    "L31", "process.py::ProcessGuard.require", "a fork that Python was not told of spends the account again",
     "if self._token is not _token or self._number != os.getpid():", "if self._token is not _token:",
     PROCESSES + "a_fork_that_python_was_not_told_of_is_refused",
 )  # fmt: skip
 ledger(
-    "L32", "process.py::OneOnly.__deepcopy__", "a deep copy is a second account",
+    "L32", "process.py::NotCopyable.__deepcopy__", "a deep copy is a second account",
     "def __deepcopy__(self, memo: dict[int, Any]) -> Self:\n        return self",
     "def __deepcopy__(self, memo: dict[int, Any]) -> Self:\n        twin = object.__new__(type(self))\n"
     "        twin.__dict__.update(self.__dict__)\n        return twin",
     PROCESSES + "a_copy_of_an_account_is_the_account",
 )  # fmt: skip
 ledger(
-    "L33", "process.py::OneOnly.__reduce__", "an account goes into a pickle, and comes back unspent",
+    "L33", "process.py::NotCopyable.__reduce__", "an account goes into a pickle, and comes back unspent",
     "def __reduce__(self) -> str | tuple[Any, ...]:\n",
     "def __reduce__(self) -> str | tuple[Any, ...]:\n        return type(self), (self.budget,)\n",
     LEDGERS + "a_copy_of_a_ledger_is_the_ledger_and_there_is_no_pickle",
@@ -518,7 +518,7 @@ ledger(
 
 noise = Writer("noise", "privacy/")
 noise(
-    "N01", "noise.py::Noise._released", "few values on a fine grid are released nearly bare",
+    "N01", "noise.py::Noise._add_in_steps", "few values on a fine grid are released nearly bare",
     "measurement = _opendp(isinstance(event, events.Laplace), spread / event.grid)",
     "measurement = _opendp(isinstance(event, events.Laplace), spread)",
     NOISE + "noise_has_the_spread_of_its_event_whatever_its_grid",
@@ -587,7 +587,7 @@ noise(
     NOISE + "a_sample_has_every_row_at_its_rate",
 )  # fmt: skip
 noise(
-    "N14", "noise.py::Noise._redeemed", "noise is drawn without a receipt",
+    "N14", "noise.py::Noise._redeem", "noise is drawn without a receipt",
     "if type(receipt) is not Receipt:", "if not hasattr(receipt, 'redeem'):",
     NOISES + "an_event_alone_buys_nothing_and_neither_does_anything_else",
 )  # fmt: skip
@@ -658,7 +658,7 @@ noise(
     SPARSE + "a_sparse_vector_taken_up_has_the_tops_it_had",
 )  # fmt: skip
 noise(
-    "N28", "noise.py::Noise._redeemed", "an event of any kind is drawn by any method",
+    "N28", "noise.py::Noise._redeem", "an event of any kind is drawn by any method",
     "return receipt.redeem(*kinds)", "return receipt.redeem(*kinds, events.Event)",
     NOISES + "a_draw_of_another_kind_is_refused_and_uses_up_no_more_than_the_one_it_was_next_to",
 )  # fmt: skip
@@ -684,7 +684,7 @@ events(
     SAMPLES + "the_loss_of_a_flip_is_attained_and_exceeded_by_no_neighbours",
 )  # fmt: skip
 events(
-    "A63", "amplification.py::require_neighbours", "a sample's loss is charged under neighbours for which it does not hold",
+    "A63", "amplification.py::require_same_neighbors", "a sample's loss is charged under neighbours for which it does not hold",
     'if comes_and_goes != (neighbours == "add-remove"):', "if False:",
     SAMPLES + "a_loss_is_charged_only_under_the_neighbours_it_was_worked_out_for",
 )  # fmt: skip
@@ -752,7 +752,7 @@ planned(
     PLANNED + "what_a_sum_may_exceed_its_part_by_buys_next_to_nothing_however_small_the_share[1e-20]",
 )  # fmt: skip
 planned(
-    "PN31", "budget.py::Budget.planned", "planned noise is on a grid so fine that large counts are cut off",
+    "PN31", "budget.py::Budget.plan_noise", "planned noise is on a grid so fine that large counts are cut off",
     "fine = max(event.sigma / FINE_STEPS, min(finest, event.sigma / FEW_STEPS))", "fine = event.sigma / FINE_STEPS",
     PLANNED + "planned_noise_is_on_a_grid_that_holds_the_largest_counts",
 )  # fmt: skip
@@ -792,12 +792,12 @@ planned(
     PLANNED + "a_share_is_declared_before_anything_else_and_once[accountant]",
 )  # fmt: skip
 planned(
-    "PN09", "planned.py::Parts.left", "what planned noise leaves pays for anything",
+    "PN09", "planned.py::Parts.subtract_from", "what planned noise leaves pays for anything",
     "return share - self.planned, total - share - self.others", "return share - self.planned, total - self.planned - self.others",
     PLANNED + "each_part_pays_for_its_own_and_for_nothing_else[accountant]",
 )  # fmt: skip
 planned(
-    "PN10", "planned.py::Parts.left", "planned noise takes all there is, at the price of its share",
+    "PN10", "planned.py::Parts.subtract_from", "planned noise takes all there is, at the price of its share",
     "return share - self.planned, total - share - self.others", "return total - self.planned, total - share - self.others",
     PLANNED + "each_part_pays_for_its_own_and_for_nothing_else[accountant]",
 )  # fmt: skip

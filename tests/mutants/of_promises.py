@@ -36,7 +36,7 @@ promise(
     "ledger/test_durable.py::test_a_cap_is_used_up_by_those_it_is_of_and_by_nobody_whose_name_is_like_theirs",
 )  # fmt: skip
 promise(
-    "PK07", "engine/practical/fit/value_groups.py::Merging.drawn", "drawn numbers of two attributes are independent inside their bins",
+    "PK07", "engine/practical/fit/value_groups.py::ValueGroups.draw_values", "drawn numbers of two attributes are independent inside their bins",
     "low + uniforms[:, k] * (high - low)", "low + uniforms[:, 0] * (high - low)",
     "engine/test_value_groups.py::test_records_of_groups_become_records_of_their_values_by_their_shares",
 )  # fmt: skip
@@ -91,7 +91,7 @@ promise(
     "query/test_composed.py::test_the_truth_of_every_table_that_the_bars_allow_is_between_the_ends",
 )  # fmt: skip
 promise(
-    "PK18", "query/ratios.py::BoundMean.bought", "the lower end of a bought mean holds for every table that the bars allow",
+    "PK18", "query/ratios.py::BoundMean.buy", "the lower end of a bought mean holds for every table that the bars allow",
     "lower = c + (low / few if low < 0 else low / many) - coarse", "lower = c + low / many - coarse",
     "query/test_composed.py::test_the_truth_of_every_table_that_the_bars_allow_is_between_the_ends", "query/test_composed.py::test_what_is_bought_is_as_near_as_was_asked_for",
 )  # fmt: skip
@@ -101,24 +101,24 @@ promise(
     "generalise/test_holdout.py::test_both_ends_of_an_interval_fail_together_with_the_share_of_beta_that_the_query_has",
 )  # fmt: skip
 promise(
-    "PK20", "generalise/widths.py::measured", "the width of a measurement is left on either side with its share of β",
+    "PK20", "generalise/widths.py::measurement_width", "the width of a measurement is left on either side with its share of β",
     "noise = plan.measurement.sigma * math.sqrt(2 * math.log(2 / share))", "noise = plan.measurement.sigma * math.sqrt(2 * math.log(1 / share))",
     "generalise/test_holdout.py::test_the_width_of_a_measurement_is_left_on_either_side_with_its_share_of_beta",
     equivalent="P(|N| > x·σ) ≤ exp(−x²/2), so √(2 ln(1/s)) is a bound on both sides already, with s: narrower, and as true",
 )  # fmt: skip
 promise(
-    "PK21", "generalise/holdout.py::Holdout._scored", "an interval leaves room for what values lose as whole units",
+    "PK21", "generalise/holdout.py::Holdout._score", "an interval leaves room for what values lose as whole units",
     "low, min(1.0, high + 1 / UNITS)", "low, high",
     "generalise/test_holdout.py::test_an_interval_leaves_room_for_what_values_lose_as_whole_units",
 )  # fmt: skip
 promise(
     "PK22", "sql/conditions.py::_is", "NOT (x IS TRUE) holds of records whose x is NULL",
-    "        return Condition(chosen, ~chosen)\n", "        return Condition(chosen, inner.false if constant(other) else inner.true)\n",
+    "        return SqlCondition(chosen, ~chosen)\n", "        return SqlCondition(chosen, inner.false if constant(other) else inner.true)\n",
     "sql/test_three_values.py::test_a_condition_counts_the_records_of_which_it_is_true",
 )  # fmt: skip
 promise(
     "PK23", "sql/statement.py::_Reader.having", "HAVING BETWEEN includes both its ends",
-    "_compared(operator.le, v[1], v[0]), _compared(operator.le, v[0], v[2])", "_compared(operator.lt, v[1], v[0]), _compared(operator.le, v[0], v[2])",
+    "_compare_numbers(operator.le, v[1], v[0]), _compare_numbers(operator.le, v[0], v[2])", "_compare_numbers(operator.lt, v[1], v[0]), _compare_numbers(operator.le, v[0], v[2])",
     "sql/test_three_values.py::test_having_keeps_the_groups_of_which_it_is_true",
 )  # fmt: skip
 promise(
@@ -157,7 +157,7 @@ promise(
     "data/test_rules.py::test_every_day_of_a_range_is_in_its_period_and_those_beside_it_are_outside",
 )  # fmt: skip
 promise(
-    "PK31", "data/spark_table.py::_signed", "every cell fits the signed type of its column on Spark",
+    "PK31", "data/spark_table.py::_as_signed", "every cell fits the signed type of its column on Spark",
     "if size - 1 <= np.iinfo(kind).max", "if size - 1 <= 2 * np.iinfo(kind).max",
     "data/test_spark_workers.py::test_every_cell_fits_the_signed_type_of_its_column",
 )  # fmt: skip
@@ -167,27 +167,27 @@ promise(
     "data/test_spark_workers.py::test_a_fingerprint_is_of_all_records_however_many_come_together",
 )  # fmt: skip
 promise(
-    "PK33", "data/histogram.py::Histogram.merged", "merged counts keep the order of their axes",
+    "PK33", "data/histogram.py::HistogramSource.merge_values", "merged counts keep the order of their axes",
     "counts = np.moveaxis(fewer, 0, axis)", "counts = fewer",
     "data/test_sources.py::test_rows_under_fewer_values_are_counted_as_if_each_had_been_coded_so",
 )  # fmt: skip
 promise(
-    "PK34", "erm/estimators.py::_Regressor._found", "a ridge penalty follows the public number of rows",
+    "PK34", "erm/estimators.py::_Regressor._solve_scaled", "a ridge penalty follows the public number of rows",
     "self._loss(n)", "self._loss(X.shape[0])",
     "erm/test_erm_estimators.py::test_the_penalty_is_of_the_public_number_of_rows_however_many_there_are",
 )  # fmt: skip
 promise(
-    "PK35", "planning/plan.py::_promised", "the rows that a plan says are enough are, and half of them are not",
+    "PK35", "planning/plan.py::_theorem_option", "the rows that a plan says are enough are, and half of them are not",
     "finite = None if needed is None or math.isinf(needed) else math.ceil(needed)", "finite = None if needed is None or math.isinf(needed) else math.floor(needed / 2)",
     "planning/test_plan.py::test_the_rows_that_a_plan_says_are_enough_are_and_half_of_them_are_not",
 )  # fmt: skip
 promise(
-    "PK36", "planning/plan.py::_tried", "no rows are promised that the simulation did not find enough",
+    "PK36", "planning/plan.py::_simulated_option", "no rows are promised that the simulation did not find enough",
     "needed = float(tried.rows) if enough else None", "needed = float(tried.rows)",
     "planning/test_plan.py::test_no_rows_are_promised_that_the_simulation_did_not_find_enough",
 )  # fmt: skip
 promise(
-    "PK37", "cli/output.py::Guarded.invoke", "a command ends with status 0 only where all is well",
+    "PK37", "cli/output.py::GuardedGroup.invoke", "a command ends with status 0 only where all is well",
     "code = INTERRUPTED", "code = 0",
     "cli/test_cli_trouble.py::test_a_command_ends_with_the_status_of_how_it_ended_and_with_0_only_where_all_is_well",
 )  # fmt: skip

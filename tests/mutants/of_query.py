@@ -31,12 +31,12 @@ questions(
     ASKED + "all_ranges_of_ages_are_inside_their_bars",
 )  # fmt: skip
 questions(
-    "K05", "query/composed.py::BoundCount.bought", "a count that cuts bins is bought as if it cut none",
+    "K05", "query/composed.py::BoundCount.buy", "a count that cuts bins is bought as if it cut none",
     "room = within - open_ / 2", "room = within",
     ASKED + "a_count_that_cuts_bins_is_bought_as_asked",
 )  # fmt: skip
 questions(
-    "K06", "query/composed.py::Composed.ask", "what nothing bounds has a bar all the same",
+    "K06", "query/composed.py::ComposedQuestion.ask", "what nothing bounds has a bar all the same",
     "known_at_all = bool(np.isfinite(error) and (high - low < most - least or most == least))", "known_at_all = bool(np.isfinite(error))",
     ASKED + "nothing_is_promised_where_nothing_is_known",
 )  # fmt: skip
@@ -56,7 +56,7 @@ questions(
     ASKED + "a_question_that_cuts_bins_is_answered_as_it_was_asked",
 )  # fmt: skip
 questions(
-    "K10", "query/ratios.py::BoundMean.bought", "what is paid for a mean does not depend on how few records it is of",
+    "K10", "query/ratios.py::BoundMean.buy", "what is paid for a mean does not depend on how few records it is of",
     "bar = room / (1 / few + doubt / 2 / many) * (1 - 1e-9)", "bar = room",
     ASKED + "a_mean_is_met_or_refused_unpaid",
 )  # fmt: skip

@@ -18,7 +18,7 @@ sizes(
 )  # fmt: skip
 sizes(
     "SZ02", "_memory.py::in_force", "the owner's limit is ignored",
-    "return usual() if given is None else given", "return usual()",
+    "return default_limit() if given is None else given", "return default_limit()",
     OWNER,
 )  # fmt: skip
 sizes(
@@ -37,7 +37,7 @@ sizes(
     SIZES + "questions_that_are_many_are_judged_together",
 )  # fmt: skip
 sizes(
-    "SZ06", "query/statistics.py::Grouped.parts", "groups are bound, and take memory, before they are judged",
+    "SZ06", "query/statistics.py::GroupedQuestion.parts", "groups are bound, and take memory, before they are judged",
     "            if not any(cell):  # all other groups are as large", "            if False:",
     SIZES + "groups_are_judged_before_they_are_all_bound",
 )  # fmt: skip
@@ -47,7 +47,7 @@ sizes(
     ALIKE,
 )  # fmt: skip
 sizes(
-    "SZ08", "erm/problem.py::prepared", "a refusal depends on the private number of rows",
+    "SZ08", "erm/problem.py::prepare_problem", "a refusal depends on the private number of rows",
     "size = p * _memory.PARAMETER + (n * p * _memory.ENTRY", "size = p * _memory.PARAMETER + (source.count * p * _memory.ENTRY",
     FIT,
 )  # fmt: skip
@@ -57,8 +57,8 @@ sizes(
     SIZES + "a_draft_of_more_bins_than_cuts_is_refused_for_nothing",
 )  # fmt: skip
 sizes(
-    "SZ10", "_memory.py::usual", "addresses that libraries take are given away",
-    "OF_ADDRESSES * max(0, addresses - _reserved())", "OF_ADDRESSES * addresses",
+    "SZ10", "_memory.py::default_limit", "addresses that libraries take are given away",
+    "OF_ADDRESSES * max(0, addresses - _reserved_bytes())", "OF_ADDRESSES * addresses",
     SIZES + "a_limit_below_a_limit_on_addresses_leaves_room_for_libraries",
 )  # fmt: skip
 sizes(
@@ -67,7 +67,7 @@ sizes(
     OWNER,
 )  # fmt: skip
 sizes(
-    "SZ12", "engine/practical/contrasts.py::kept.found", "matrices of all sessions stay in memory",
+    "SZ12", "engine/practical/contrasts.py::contrasts_of.found", "matrices of all sessions stay in memory",
     "sum(each * each for each in tuple(there)) > MOST_ENTRIES", "False",
     SIZES + "matrices_of_wide_attributes_do_not_pile_up",
 )  # fmt: skip

@@ -14,12 +14,12 @@ ROWS_PER_UNIT = "privacy/test_rows_per_unit.py::test_"
 
 sources = Writer("sources", "data/")
 sources(
-    "SR01", "postgres_table.py::_connected", "a table that changes while it is read is read as it never was, by a role that may write",
+    "SR01", "postgres_table.py::_connect", "a table that changes while it is read is read as it never was, by a role that may write",
     "connection.read_only, connection.isolation_level = True, psycopg.IsolationLevel.REPEATABLE_READ", "pass",
     DATABASES + "a_database_is_read_at_one_moment_by_a_connection_that_cannot_write",
 )  # fmt: skip
 sources(
-    "SR02", "postgres_table.py::_connected", "one text that the server cannot convert refuses the table",
+    "SR02", "postgres_table.py::_connect", "one text that the server cannot convert refuses the table",
     "SET client_encoding = SQL_ASCII;", "SET client_encoding = UTF8;",
     DATABASES + "texts_come_in_the_encoding_of_their_server_and_none_fails",
 )  # fmt: skip
@@ -39,7 +39,7 @@ sources(
     DATABASES + "a_database_is_read_at_one_moment_by_a_connection_that_cannot_write",
 )  # fmt: skip
 sources(
-    "SR06", "parquet_files.py::_agreed", "one file's type decides what is refused for all",
+    "SR06", "parquet_files.py::_common_type", "one file's type decides what is refused for all",
     "return kinds.pop() if len(kinds) == 1 else schema.NOTHING", "return kinds.pop() if kinds else schema.NOTHING",
     DATABASES + "no_file_of_a_folder_changes_how_another_is_read",
 )  # fmt: skip
@@ -59,7 +59,7 @@ sources(
     SOURCES + "no_attributes_give_the_number_of_rows[parquet_folder]",
 )  # fmt: skip
 sources(
-    "SR10", "batches.py::Source.positions", "a column that is there twice is read from its first place",
+    "SR10", "batches.py::BatchSource.positions", "a column that is there twice is read from its first place",
     "if self.columns.count(name) > 1", "if self.columns.count(name) > 2",
     "data/test_opening.py::test_public_failures_are_named",
 )  # fmt: skip
@@ -74,8 +74,8 @@ sources(
     DATABASES + "a_file_of_duckdb_is_opened_to_be_read",
 )  # fmt: skip
 sources(
-    "SR12", "backend.py::held", "the rows of a cluster are brought to this process",
-    "return SparkTable(Typed(frame) if typed else frame, universe, unit)", "pass",
+    "SR12", "backend.py::open_source", "the rows of a cluster are brought to this process",
+    "return SparkTable(TrustSchema(frame) if typed else frame, universe, unit)", "pass",
     SPARK + "awkward_values_have_the_cells_of_the_rule_and_change_no_other_row",
 )  # fmt: skip
 sources(
@@ -84,32 +84,32 @@ sources(
     SPARK + "awkward_values_have_the_cells_of_the_rule_and_change_no_other_row",
 )  # fmt: skip
 sources(
-    "SR22", "spark_table.py::_counting.count", "on a cluster values that were merged are counted apart",
+    "SR22", "spark_table.py::_row_counter.count", "on a cluster values that were merged are counted apart",
     "c if group is None else group[c]", "c",
     WORKERS + "batches_are_coded_and_counted_as_the_table_in_memory",
 )  # fmt: skip
 sources(
-    "SR23", "spark_table.py::_coding.code", "on a cluster a person is known by another column",
+    "SR23", "spark_table.py::_row_coder.code", "on a cluster a person is known by another column",
     "persons(batch.column(len(coders)))", "persons(batch.column(0))",
     WORKERS + "persons_come_with_their_rows",
 )  # fmt: skip
 sources(
-    "SR15", "spark_frame.py::selected", "a column is read in place of another",
+    "SR15", "spark_frame.py::select_columns", "a column is read in place of another",
     'columns = [numbered[f"c{i}"] for i in positions]', 'columns = [numbered[f"c{i}"] for i in positions[::-1]]',
     SPARK + "awkward_values_have_the_cells_of_the_rule_and_change_no_other_row",
 )  # fmt: skip
 sources(
-    "SR30", "table.py::_kept", "rows that came before there were more of them than cells are lost",
+    "SR30", "table.py::_keep_rows", "rows that came before there were more of them than cells are lost",
     'for batch in of_duckdb(engine, "SELECT * FROM coded", ROWS):', "for batch in ():",
     SOURCES + "a_marginal_is_what_counting_the_records_one_by_one_gives[folded_table]",
 )  # fmt: skip
 sources(
-    "SR31", "table.py::Table.merged", "counts of all cells keep values that were merged apart",
-    "view._groups, view._folded = {}, self._folded.merged(universe, groups)", "view._groups, view._folded = {}, self._folded",
+    "SR31", "table.py::Table.merge_values", "counts of all cells keep values that were merged apart",
+    "view._groups, view._folded = {}, self._folded.merge_values(universe, groups)", "view._groups, view._folded = {}, self._folded",
     SOURCES + "rows_under_fewer_values_are_counted_as_if_each_had_been_coded_so[folded_table]",
 )  # fmt: skip
 sources(
-    "SR32", "table.py::_kept", "where cells are counted as rows are read, persons have all of theirs",
+    "SR32", "table.py::_keep_rows", "where cells are counted as rows are read, persons have all of theirs",
     "if unit is None and universe.size <= MOST_FOLDED else math.inf", "if universe.size <= MOST_FOLDED else math.inf",
     PEOPLE + "a_table_of_many_rows_keeps_no_more_of_a_person_s_than_one_of_few",
 )  # fmt: skip
@@ -135,7 +135,7 @@ sources(
 )  # fmt: skip
 
 sources(
-    "SR21", "table.py::_kept", "cells that memory does not hold are left in whatever folder the process runs in",
+    "SR21", "table.py::_keep_rows", "cells that memory does not hold are left in whatever folder the process runs in",
     """engine.execute("SET temp_directory = '" + beside.replace("'", "''") + "'")""", "pass",
     SOURCES + "what_memory_does_not_hold_is_in_a_folder_that_its_owner_alone_can_open",
 )  # fmt: skip
@@ -177,7 +177,7 @@ people(
     ROWS_PER_UNIT + "one_call_gives_gaussian_noise_k_times_as_large_and_no_less",
 )  # fmt: skip
 people(
-    "PE08", "allowance.py::OneCall._admitted", "one call certifies Gaussian noise for one row of a person",
+    "PE08", "allowance.py::OneCallLedger._admitted", "one call certifies Gaussian noise for one row of a person",
     "mu = k * math.sqrt(", "mu = math.sqrt(",
     ROWS_PER_UNIT + "one_call_gives_gaussian_noise_k_times_as_large_and_no_less",
 )  # fmt: skip
@@ -189,12 +189,12 @@ people(
 
 models = Writer("people", "erm/")
 models(
-    "PE10", "units.py::kept", "all rows of a person stay",
+    "PE10", "units.py::kept_rows", "all rows of a person stay",
     "        if taken[owner] <= most:\n", "        if True:\n",
     UNITS + "a_person_who_goes_takes_their_own_rows_and_no_others",
 )  # fmt: skip
 models(
-    "PE11", "units.py::kept", "which rows stay depends on where they are among those of others",
+    "PE11", "units.py::kept_rows", "which rows stay depends on where they are among those of others",
     "seen[row].to_bytes(8, \"big\"), digest_size=32)", "i.to_bytes(8, \"big\"), digest_size=32)",
     UNITS + "a_person_who_goes_takes_their_own_rows_and_no_others",
 )  # fmt: skip

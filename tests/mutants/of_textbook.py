@@ -33,7 +33,7 @@ guard(
 )  # fmt: skip
 guard(
     "V03", "sparse_vector.py::step", "what is above is released without noise",
-    "measured = float(noise.add(_floored(value, grid) * grid, receipt))", "measured = float(_floored(value, grid) * grid)",
+    "measured = float(noise.add(_floor_units(value, grid) * grid, receipt))", "measured = float(_floor_units(value, grid) * grid)",
     SPARSE + "what_is_measured_above_is_what_came_out_of_the_ledger",
 )  # fmt: skip
 guard(
@@ -42,7 +42,7 @@ guard(
     SPARSE + "a_sparse_vector_that_its_proof_does_not_cover_is_refused",
 )  # fmt: skip
 guard(
-    "V05", "sparse_vector.py::resumed", "a session taken up has all its rounds again",
+    "V05", "sparse_vector.py::resume_state", "a session taken up has all its rounds again",
     "return replace(so_far, tops=so_far.tops + sum(entry.released == (ABOVE,) for entry in rounds))", "return so_far",
     SPARSE + "a_sparse_vector_taken_up_has_the_tops_it_had",
 )  # fmt: skip
@@ -62,7 +62,7 @@ guard(
     SPARSE + "an_open_round_goes_on_only_with_the_noise_that_was_paid_for",
 )  # fmt: skip
 guard(
-    "V09", "sparse_vector.py::_floored", "rounding takes neighbours further apart than their sensitivity",
+    "V09", "sparse_vector.py::_floor_units", "rounding takes neighbours further apart than their sensitivity",
     "return math.floor(value / unit)", "return round(value / unit)",
     SPARSE + "a_value_between_two_steps_is_not_rounded_to_the_even_one",
     SPARSE + "rounding_never_takes_neighbours_further_apart_than_their_sensitivity",
@@ -95,7 +95,7 @@ linear(
     PMW + "an_update_is_that_of_the_book_with_the_step_of_the_theorem",
 )  # fmt: skip
 linear(
-    "P03", "textbook/pmw.py::_calibrated", "the guard is calibrated to half of what a row does",
+    "P03", "textbook/pmw.py::_calibrate", "the guard is calibrated to half of what a row does",
     "return sparse_vector.guard_round(G * delta / w, ratio, delta), measurement, c, w",
     "return sparse_vector.guard_round(G * delta / w, ratio, delta / 2), measurement, c, w",
     PMW + "events_are_for_the_one_row_that_a_neighbour_moves",
@@ -121,38 +121,38 @@ linear(
     PMW + "the_noise_stays_within_the_rows_that_the_theorem_gives_it",
 )  # fmt: skip
 linear(
-    "P08", "textbook/pmw.py::_calibrated", "measurements are off by more than promised, for the union over rounds is forgotten",
+    "P08", "textbook/pmw.py::_calibrate", "measurements are off by more than promised, for the union over rounds is forgotten",
     "M = math.sqrt(2 * math.log(6 * c / beta))", "M = math.sqrt(2 * math.log(6 / beta))",
     PMW + "all_measurements_stay_within_alpha_but_for_a_third_of_beta",
 )  # fmt: skip
 linear(
-    "P09", "textbook/pmw.py::_calibrated", "the rounds of a pure budget cost c times what there is",
+    "P09", "textbook/pmw.py::_calibrate", "the rounds of a pure budget cost c times what there is",
     "w = delta * c * (G + M) / (share * budget.total)", "w = delta * (G + M) / (share * budget.total)",
     PMW + "all_rounds_together_cost_the_budget_and_no_more",
 )  # fmt: skip
 linear(
-    "P10", "textbook/pmw.py::_calibrated", "a share of the budget is spent as if it were all",
+    "P10", "textbook/pmw.py::_calibrate", "a share of the budget is spent as if it were all",
     "c * (G**2 + M**2) / 2 / (share * budget.total)", "c * (G**2 + M**2) / 2 / budget.total",
     PMW + "a_share_of_the_budget_is_all_that_the_rounds_cost",
 )  # fmt: skip
 linear(
-    "P11", "textbook/mwem.py::_calibrated", "a choice is drawn for half of what a row does to its scores",
+    "P11", "textbook/mwem.py::_calibrate", "a choice is drawn for half of what a row does to its scores",
     "return Exponential(delta, E * delta / w), measurement, T, w", "return Exponential(delta / 2, E * delta / w), measurement, T, w",
     MWEM + "events_are_for_the_one_row_that_a_neighbour_moves",
 )  # fmt: skip
 linear(
-    "P12", "textbook/mwem.py::_calibrated", "a measurement has half its noise at the same price",
+    "P12", "textbook/mwem.py::_calibrate", "a measurement has half its noise at the same price",
     "measurement: Laplace | Gaussian = Laplace(delta, w / M)", "measurement: Laplace | Gaussian = Laplace(delta / 2, w / M / 2)",
     MWEM + "events_are_for_the_one_row_that_a_neighbour_moves",
 )  # fmt: skip
 linear(
-    "P13", "textbook/mwem.py::_released", "counts are released bare",
+    "P13", "textbook/mwem.py::_run_locked", "counts are released bare",
     "measured = float(noise.add(float(counted[worst]), ledger.charge(measurement, why=\"mwem: measurement\")))",
     "ledger.charge(measurement, why=\"mwem: measurement\")\n        measured = float(counted[worst])",
     MWEM + "what_is_measured_is_what_came_out_of_the_ledger",
 )  # fmt: skip
 linear(
-    "P14", "textbook/mwem.py::_released", "the release stops at twice the error that its promise allows",
+    "P14", "textbook/mwem.py::_run_locked", "the release stops at twice the error that its promise allows",
     "if abs(y) <= 2 * config.alpha * config.scale:", "if abs(y) <= 4 * config.alpha * config.scale:",
     MWEM + "an_error_of_three_alpha_does_not_stop_it_and_one_of_alpha_does",
 )  # fmt: skip
@@ -167,7 +167,7 @@ linear(
     MWEM + "all_choices_and_measurements_are_right_to_within_alpha_but_for_beta",
 )  # fmt: skip
 linear(
-    "P17", "textbook/mwem.py::_calibrated", "the choice is right only for one round, for the union over rounds is forgotten",
+    "P17", "textbook/mwem.py::_calibrate", "the choice is right only for one round, for the union over rounds is forgotten",
     "E = 2 * math.log(2 * queries * T / beta) / CHOICE", "E = 2 * math.log(2 * queries / beta) / CHOICE",
     MWEM + "all_choices_and_measurements_are_right_to_within_alpha_but_for_beta",
 )  # fmt: skip
@@ -221,8 +221,8 @@ linear(
 
 convex = Writer("convex", "textbook/")
 convex(
-    "C01", "convex_pmw.py::_calibrated", "err is taken to move by S where a row is replaced",
-    "    Δ = budget.bounded(S) + 2 * τ\n", "    Δ = S + 2 * τ\n",
+    "C01", "convex_pmw.py::_calibrate", "err is taken to move by S where a row is replaced",
+    "    Δ = budget.bounded_sum(S) + 2 * τ\n", "    Δ = S + 2 * τ\n",
     CONVEX + "all_rounds_together_cost_the_budget_and_no_more",
 )  # fmt: skip
 convex(
@@ -251,7 +251,7 @@ convex(
     CONVEX + "a_table_of_fewer_rows_than_were_configured_is_refused",
 )  # fmt: skip
 convex(
-    "C07", "convex_pmw.py::_calibrated", "the rounds cost more than the budget",
+    "C07", "convex_pmw.py::_calibrate", "the rounds cost more than the budget",
     "each = share * budget.total / T", "each = 2 * share * budget.total / T",
     CONVEX + "all_rounds_together_cost_the_budget_and_no_more",
 )  # fmt: skip
@@ -261,42 +261,42 @@ convex(
     CONVEX + "under_add_remove_the_number_of_rows_is_never_read",
 )  # fmt: skip
 convex(
-    "C09", "convex_offline.py::_released", "the stop of an offline release reads the exact error",
+    "C09", "convex_offline.py::_run_locked", "the stop of an offline release reads the exact error",
     "stopped = noise.add(float(errors[worst]), measured) <=", "stopped = float(errors[worst]) <=",
     CONVEX + "the_stop_of_an_offline_release_is_decided_by_a_measurement",
 )  # fmt: skip
 convex(
-    "C10", "convex_offline.py::_released", "an offline release stops at twice the error that its promise allows",
+    "C10", "convex_offline.py::_run_locked", "an offline release stops at twice the error that its promise allows",
     "<= 0.625 * online.alpha * online.scale", "<= 1.25 * online.alpha * online.scale",
     CONVEX + "the_stop_of_an_offline_release_is_decided_by_a_measurement",
 )  # fmt: skip
 convex(
-    "C11", "oracles.py::NoisyGradientDescent._planned", "the steps of noisy gradient descent lack √T",
+    "C11", "oracles.py::NoisyGradientDescentOracle._plan_steps", "the steps of noisy gradient descent lack √T",
     "once * math.sqrt(T), self.diameter", "once, self.diameter",
     CONVEX + "all_rounds_together_cost_the_budget_and_no_more",
 )  # fmt: skip
 convex(
-    "C12", "oracles.py::NoisyGradientDescent.answer", "noisy gradient descent has no noise",
+    "C12", "oracles.py::NoisyGradientDescentOracle.answer", "noisy gradient descent has no noise",
     "noisy = noise.add(sums.at(theta, counts), receipt)  # Σ∇ℓ + b_t", "noisy = sums.at(theta, counts)",
     CONVEX + "the_oracle_is_charged_before_it_draws_and_its_event_is_what_it_draws_from",
 )  # fmt: skip
 convex(
-    "C13", "oracles.py::OutputPerturbation.plan", "output perturbation has half its noise",
+    "C13", "oracles.py::OutputPerturbationOracle.plan", "output perturbation has half its noise",
     "change = 2 * L / (rows * σ)", "change = L / (rows * σ)",
     CONVEX + "an_oracle_is_billed_for_what_its_theorem_says_of_neighbours",
 )  # fmt: skip
 convex(
-    "C14", "oracles.py::RegularisedOutputPerturbation.plan", "regularised output perturbation has half its noise under replace",
+    "C14", "oracles.py::RegularizedOutputPerturbationOracle.plan", "regularised output perturbation has half its noise under replace",
     "change = budget.gradient(L) / Λ", "change = L / Λ",
     CONVEX + "an_oracle_is_billed_for_what_its_theorem_says_of_neighbours",
 )  # fmt: skip
 convex(
-    "C15", "oracles.py::OutputPerturbation.answer", "output perturbation releases the minimum itself",
+    "C15", "oracles.py::OutputPerturbationOracle.answer", "output perturbation releases the minimum itself",
     "return over.project(noise.add(found, receipt))", "return over.project(found)",
     CONVEX + "the_oracle_is_charged_before_it_draws_and_its_event_is_what_it_draws_from",
 )  # fmt: skip
 convex(
-    "C16", "oracles.py::NoisyGradientDescent.certain", "gradients are summed whose rounding is not billed",
+    "C16", "oracles.py::NoisyGradientDescentOracle.certain", "gradients are summed whose rounding is not billed",
     "return sums.are_certain and sums.sensitivity + math.sqrt(risk.dimension) * each.grid <= each.sensitivity", "return True",
     CONVEX + "gradients_that_a_row_moves_by_more_than_the_plan_is_billed_for_are_not_certain",
 )  # fmt: skip
@@ -315,7 +315,7 @@ solver(
 )  # fmt: skip
 solver(
     "C21", "solver/excess.py::Excess.units", "the minimum on the data is found 200 times too loosely for its bill",
-    "found = minimiser(self.surrogate, counts, self.gap / self.rows)", "found = minimiser(self.surrogate, counts, 200 * self.gap / self.rows)",
+    "found = private_minimizer(self.surrogate, counts, self.gap / self.rows)", "found = private_minimizer(self.surrogate, counts, 200 * self.gap / self.rows)",
     EXCESS + "the_minimum_is_looked_for_as_near_as_is_billed_and_a_row_of_the_guard_is_all_that_one_moves",
 )  # fmt: skip
 solver(
@@ -340,8 +340,8 @@ solver(
 )  # fmt: skip
 solver(
     "C25", "solver/gradient_sums.py::GradientSums.sensitivity", "sums of gradients have half their sensitivity",
-    "return self.budget.gradient(self._lipschitz) * tapered(self.budget) + 2 * self._rounded",
-    "return self._lipschitz * tapered(self.budget) + 2 * self._rounded",
+    "return self.budget.gradient(self._lipschitz) * taper_factor(self.budget) + 2 * self._rounded",
+    "return self._lipschitz * taper_factor(self.budget) + 2 * self._rounded",
     EXCESS + "some_row_moves_a_sum_of_gradients_by_nearly_what_is_billed",
 )  # fmt: skip
 solver(
@@ -356,7 +356,7 @@ solver(
 )  # fmt: skip
 solver(
     "C28", "solver/certificate.py::Best._below", "a tenth of the proven gap is stated as the gap",
-    "bounds.append(float(g @ (theta - self.over.minimise(g))))", "bounds.append(0.1 * float(g @ (theta - self.over.minimise(g))))",
+    "bounds.append(float(g @ (theta - self.over.minimize(g))))", "bounds.append(0.1 * float(g @ (theta - self.over.minimize(g))))",
     "convex/test_public_minimum.py::test_an_early_stop_says_how_far_it_is",
     "convex/test_public_minimum.py::test_a_smooth_loss_is_solved_to_1e_8_and_no_point_of_the_set_is_lower",
 )  # fmt: skip
@@ -366,7 +366,7 @@ solver(
     "convex/test_losses.py::test_on_data_a_gradient_beyond_its_declared_norm_is_clipped_without_a_word",
 )  # fmt: skip
 solver(
-    "C30", "minimize.py::BoundMinimize.is_vouched", "a loss that says it equals a vouched one is vouched for",
+    "C30", "minimize.py::BoundMinimize.is_trusted", "a loss that says it equals a vouched one is vouched for",
     "any(self.risk.loss is loss for loss in losses)", "any(self.risk.loss == loss for loss in losses)",
     "attacks/test_attacks_convex.py::test_functions_that_say_they_are_equal_to_vouched_ones_are_not_vouched",
 )  # fmt: skip
@@ -405,12 +405,12 @@ sampling(
     SCQ + "answers_average_to_within_alpha_of_the_table",
 )  # fmt: skip
 sampling(
-    "QS12", "scq.py::Counted.error", "the bar of flips is half their interval, though their value is not in its middle",
+    "QS12", "scq.py::FlipInterval.error", "the bar of flips is half their interval, though their value is not in its middle",
     "return max(self.high - self.value, self.value - self.low)", "return (self.high - self.low) / 2",
     "attacks/test_attacks_adaptive_bars.py::test_the_bar_of_flips_reaches_the_farther_end_of_their_interval",
 )  # fmt: skip
 sampling(
-    "QS07", "scq.py::flips", "a flip is billed for a larger table",
+    "QS07", "scq.py::sample_yes_no", "a flip is billed for a larger table",
     "    if config.rows != rows:\n", "    if config.rows < rows:\n",
     SCQ + "what_its_loss_does_not_hold_for_is_refused",
 )  # fmt: skip
@@ -420,12 +420,12 @@ sampling(
     DESCENT + "iterates_are_projected_where_the_listing_forgets_to",
 )  # fmt: skip
 sampling(
-    "QS09", "descent_by_queries.py::minimise", "a descent that cannot be paid for is broken off in its course",
+    "QS09", "descent_by_queries.py::minimize", "a descent that cannot be paid for is broken off in its course",
     "if cost > ledger.remaining * (1 + 1e-12):", "if False:",
     DESCENT + "all_of_it_is_refused_before_anything_is_asked",
 )  # fmt: skip
 sampling(
-    "QS10", "descent_by_queries.py::Risk.gradient.valued", "a coordinate is not what its name says",
+    "QS10", "descent_by_queries.py::ClippedRisk.gradient.valued", "a coordinate is not what its name says",
     "* X[:, j], self.coordinate)", "* X[:, 0], self.coordinate)",
     DESCENT + "a_coordinate_is_a_statistical_query_whose_average_is_the_gradients",
 )  # fmt: skip

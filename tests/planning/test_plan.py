@@ -42,7 +42,9 @@ def test_no_rows_are_promised_that_the_simulation_did_not_find_enough(
     monkeypatch: pytest.MonkeyPatch, error: float | None
 ) -> None:
     """Whatever is tried has bars of this width, or none: more than the accuracy, or just that."""
-    monkeypatch.setattr(simulation, "simulated", lambda u, b, rows, **_: simulation.Simulated(rows, error, 0.001, 0.01))
+    monkeypatch.setattr(
+        simulation, "simulate_session", lambda u, b, rows, **_: simulation.SimulatedErrors(rows, error, 0.001, 0.01)
+    )
     made = hr.plan(universe=SMALL, budget=hr.Budget(1.0, 1e-6), accuracy=0.02, queries=10)
     (tried,) = (option for option in made.options if option.mechanism == "practical profile")
     assert (tried.rows is not None) == (error == 0.02)
@@ -97,7 +99,7 @@ def test_a_plan_is_a_table_a_page_and_a_record(made: hr.Plan) -> None:
 
 def test_the_simulated_errors_are_within_their_bars_and_fall_with_the_rows() -> None:
     few, many = (
-        simulation.simulated(SMALL, hr.Budget(1.0, 1e-6), n, queries=100, beta=0.05) for n in (2000, 2_000_000)
+        simulation.simulate_session(SMALL, hr.Budget(1.0, 1e-6), n, queries=100, beta=0.05) for n in (2000, 2_000_000)
     )
     for found in (few, many):
         assert found.error is not None and found.typical <= found.largest <= found.error
@@ -106,7 +108,7 @@ def test_the_simulated_errors_are_within_their_bars_and_fall_with_the_rows() -> 
 
 
 def test_public_rows_are_what_is_asked_about() -> None:
-    data = simulation.drawn(SMALL, 500, frame(50))
+    data = simulation.draw_rows(SMALL, 500, frame(50))
     assert data.rows == 500 and data.marginal(["age"]).tolist() != [0]
     seen = set(map(tuple, frame(50)[["age", "region"]].to_numpy().tolist()))
     table = data.marginal(["age", "region"])
@@ -124,7 +126,7 @@ def test_public_rows_are_what_is_asked_about() -> None:
 
 def test_a_universe_too_large_for_counts_is_drawn_row_by_row() -> None:
     large = hr.Universe({f"x{i}": hr.Integers(0, 9) for i in range(6)})
-    data = simulation.drawn(large, 300)
+    data = simulation.draw_rows(large, 300)
     assert data.rows == 300 and large.size > simulation.DENSE
 
 

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hedgerow import errors
-from hedgerow.privacy.allowance import Allowance, Amount, OneCall
+from hedgerow.privacy.allowance import Allowance, Amount, OneCallLedger
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.conversion import gaussian_delta, gaussian_mu
 from hedgerow.privacy.events import (
@@ -235,7 +235,7 @@ def test_a_little_less_noise_than_a_budget_buys_is_refused() -> None:
 
 def test_the_cost_of_less_noise_than_all_is_its_own_epsilon() -> None:
     noise = Gaussian(1.0, 20.0, 2.0**-16)  # fine enough for the formula of continuous noise
-    cost = OneCall(APPROXIMATE).charge(noise).cost
+    cost = OneCallLedger(APPROXIMATE).charge(noise).cost
     assert gaussian_delta(1 / 20, cost) <= 1e-6 < gaussian_delta(1 / 20, cost * 0.999)
 
 
@@ -244,11 +244,11 @@ def test_a_millionth_of_epsilon_and_of_delta_is_kept_for_noise_on_a_grid(part) -
     """What is certified by the formula of continuous noise: at the last μ that fits, at half of it, and not just above."""
     kept, ε, δ = 1 - 1e-6, APPROXIMATE.epsilon, APPROXIMATE.delta
     μ = part * gaussian_mu(ε * kept, δ * kept)
-    cost = OneCall(APPROXIMATE).charge(Gaussian(1.0, (1 + 1e-9) / μ, 2.0**-20)).cost
+    cost = OneCallLedger(APPROXIMATE).charge(Gaussian(1.0, (1 + 1e-9) / μ, 2.0**-20)).cost
     assert gaussian_delta(μ, cost * kept) <= δ * kept * (1 + 1e-7)
     if part == 1:
         with pytest.raises(errors.BudgetExceeded):
-            OneCall(APPROXIMATE).charge(Gaussian(1.0, (1 - 5e-8) / μ, 2.0**-20))
+            OneCallLedger(APPROXIMATE).charge(Gaussian(1.0, (1 - 5e-8) / μ, 2.0**-20))
 
 
 def test_a_step_with_a_delta_is_paid_by_its_epsilon_and_delta() -> None:

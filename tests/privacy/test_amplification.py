@@ -9,7 +9,7 @@ from fractions import Fraction
 import pytest
 
 from hedgerow import errors
-from hedgerow.privacy.allowance import OneCall
+from hedgerow.privacy.allowance import OneCallLedger
 from hedgerow.privacy.amplification import require_private, sample_rate, subsampled_gaussian
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.conversion import _sampled_divergence, gaussian_epsilon, subsampled_epsilon
@@ -36,7 +36,7 @@ def test_what_is_made_here_is_accepted_and_close_to_the_most_that_is(case, neigh
     require_private(event, neighbours)
     assert (event.epsilon, event.delta) == (CASES[case]["epsilon"], CASES[case]["delta"])
     budget = Budget(event.epsilon, event.delta, neighbours)
-    assert OneCall(budget).charge(event).cost == event.epsilon
+    assert OneCallLedger(budget).charge(event).cost == event.epsilon
     less_noise = dataclasses.replace(event.noise, sigma=event.noise.sigma * (1 - 3e-3))
     with pytest.raises(errors.InvalidInput, match="epsilon of subsampled noise must be"):
         require_private(dataclasses.replace(event, noise=less_noise), neighbours)
@@ -67,7 +67,7 @@ def test_a_claim_of_less_than_is_drawn_is_refused_wherever_it_could_be_paid(case
         lambda: budget.cost(false),
         lambda: Accountant(budget, slack=0.05).affords(false),
         lambda: Accountant(budget, slack=0.05).charge(false),
-        lambda: OneCall(budget).charge(false),
+        lambda: OneCallLedger(budget).charge(false),
     ):
         with pytest.raises(errors.InvalidInput, match="subsampled noise must be"):
             ask()

@@ -46,7 +46,7 @@ def test_epsilon_and_delta_have_no_default() -> None:
     ("ask", "replace", "add_remove"),
     [
         (lambda b: b.linear(), 1, 1),
-        (lambda b: b.bounded(3.5), 7, 3.5),
+        (lambda b: b.bounded_sum(3.5), 7, 3.5),
         (lambda b: b.marginal_l1(), 2, 1),
         (lambda b: b.marginal_l2(), math.sqrt(2), 1),
         (lambda b: b.marginal_distance(), 2, 1),
@@ -72,14 +72,14 @@ def test_brute_force_finds_no_neighbours_further_apart_than_the_stated_sensitivi
         assert max(np.abs(m).sum() for m in steps) == budget.marginal_l1()
         assert max(np.sqrt((m**2).sum()) for m in steps) == pytest.approx(budget.marginal_l2())
         assert max(np.abs(scores @ m).max() for m in steps) <= budget.linear()
-        assert max(np.abs((2 * scores - 1) @ m).max() for m in steps) <= budget.bounded(1)
+        assert max(np.abs((2 * scores - 1) @ m).max() for m in steps) <= budget.bounded_sum(1)
         distances = [abs(np.abs(table + m - target).sum() - np.abs(table - target).sum()) for m in steps]
         assert max(distances) <= budget.marginal_distance() * (1 + 1e-12)
 
 
 @pytest.mark.parametrize("bound", [0, -1, math.nan])
 def test_a_bound_that_bounds_nothing_is_refused(bound) -> None:
-    for ask in (Budget(1, 0).bounded, Budget(1, 0).gradient):
+    for ask in (Budget(1, 0).bounded_sum, Budget(1, 0).gradient):
         with pytest.raises(errors.InvalidInput):
             ask(bound)
 

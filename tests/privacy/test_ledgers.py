@@ -21,7 +21,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hedgerow import errors, wire
-from hedgerow.privacy.allowance import OneCall
+from hedgerow.privacy.allowance import OneCallLedger
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.events import (
     AboveThreshold,
@@ -36,7 +36,7 @@ from hedgerow.privacy.ledger import Accountant, Entry, Ledger, Receipt
 from hedgerow.privacy.noise import Noise
 
 MANY = {"Accountant": Accountant, "SQLite": OnSqlite, "PostgreSQL": OnPostgres}
-LEDGERS = {**MANY, "OneCall": OneCall}
+LEDGERS = {**MANY, "OneCall": OneCallLedger}
 
 every = pytest.mark.parametrize("opened", LEDGERS.values(), ids=list(LEDGERS))
 lasting = pytest.mark.parametrize("opened", MANY.values(), ids=list(MANY))
@@ -264,7 +264,7 @@ def test_no_adaptive_sequence_overspends_delta_on_a_disk(opened, parts, slack) -
 
 @pytest.mark.parametrize("again", [Laplace(1.0, 1e9), Gaussian(1.0, 1e9), ApproximateDP(1e-9, 1e-12)])
 def test_one_call_is_paid_for_once_however_little_it_and_the_next_cost(again) -> None:
-    ledger = OneCall(APPROXIMATE)
+    ledger = OneCallLedger(APPROXIMATE)
     ledger.charge(Laplace(1.0, 1e9))
     assert ledger.remaining == 0
     assert not ledger.affords(again)
@@ -275,7 +275,7 @@ def test_one_call_is_paid_for_once_however_little_it_and_the_next_cost(again) ->
 
 
 def test_the_cost_of_one_call_is_its_epsilon_also_where_it_is_counted_in_rho() -> None:
-    ledger = OneCall(APPROXIMATE)
+    ledger = OneCallLedger(APPROXIMATE)
     receipt = ledger.charge(Laplace(1.0, 5.0))
     assert receipt.cost == ledger.spent == ledger.spent_epsilon == pytest.approx(0.2)
     assert repr(ledger) == ("OneCall(Budget(epsilon=1.0, delta=1e-06, neighbours='replace'), spent=0.2 epsilon)")

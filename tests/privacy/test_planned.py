@@ -15,7 +15,7 @@ from fresh_ledgers import sqlite_url
 import hedgerow as hr
 from hedgerow import errors
 from hedgerow.audit import exact
-from hedgerow.data import Histogram
+from hedgerow.data import HistogramSource
 from hedgerow.engine.practical.measure import prefit
 from hedgerow.engine.practical.measure.prefit import Prefit
 from hedgerow.ledger import opened
@@ -45,7 +45,7 @@ def gaussian(rho: float, grid: float = 2.0**-14) -> Gaussian:
 
 def planned(part: float, share: float, budget: Budget = BUDGET) -> Planned:
     """Planned noise that costs so much of the total."""
-    found = budget.planned(gaussian(part * budget.total), share)
+    found = budget.plan_noise(gaussian(part * budget.total), share)
     assert found is not None
     return found
 
@@ -150,7 +150,7 @@ def test_the_price_falls_with_the_share_to_that_of_the_analytic_formula(epsilon,
 @pytest.mark.parametrize(("epsilon", "delta"), [(1e-7, 1e-9), (1e4, 1e-9), (1.0, 1e-250)])
 def test_where_margins_would_not_cover_it_the_price_is_that_of_any_noise(epsilon, delta) -> None:
     assert price(epsilon, delta, 0.9) == 1
-    assert Budget(epsilon, delta).planned(Gaussian(1.0, 100.0), 0.9) is None
+    assert Budget(epsilon, delta).plan_noise(Gaussian(1.0, 100.0), 0.9) is None
 
 
 def test_the_figures_of_the_page() -> None:
@@ -202,7 +202,7 @@ def test_an_event_says_what_it_is() -> None:
 @pytest.mark.parametrize("budget", [BUDGET, Budget(1.0, 1e-9, "add-remove"), Budget(1.0, 1e-6, rows_per_unit=5)])
 def test_planned_noise_has_the_cost_that_was_asked_for_and_is_less(budget, grid) -> None:
     plain = Gaussian(1.0, 20.0, grid)
-    less = budget.planned(plain, 0.9)
+    less = budget.plan_noise(plain, 0.9)
     assert less is not None
     assert less.event.sensitivity == 1.0 and less.event.grid == min(grid, 2.0**-6) and less.event.sigma < 0.97 * 20.0
     assert budget.cost(plain) * (1 - 1e-11) <= budget.cost(less) <= budget.cost(plain)
@@ -212,13 +212,13 @@ def test_planned_noise_has_the_cost_that_was_asked_for_and_is_less(budget, grid)
 @pytest.mark.parametrize("sigma", [1e-3, 0.7, 3.0, 1e6])
 def test_all_of_what_is_planned_is_however_small_its_noise(sigma) -> None:
     """Else some would be charged to all else, where there is no room for it."""
-    less = BUDGET.planned(Gaussian(1.0, sigma, 1.0), 0.9)
+    less = BUDGET.plan_noise(Gaussian(1.0, sigma, 1.0), 0.9)
     assert less is not None and less.event.sigma < 0.96 * sigma and less.event.grid <= min(1.0, sigma / 1024)
 
 
 def test_where_it_cannot_be_less_nothing_is_planned() -> None:
-    assert Budget(1.0, 0.0).planned(Gaussian(1.0, 20.0), 0.9) is None
-    assert BUDGET.planned(Gaussian(1.0, 20.0), 0.0) is None
+    assert Budget(1.0, 0.0).plan_noise(Gaussian(1.0, 20.0), 0.9) is None
+    assert BUDGET.plan_noise(Gaussian(1.0, 20.0), 0.0) is None
     with pytest.raises(errors.BudgetExceeded, match="finite"):
         Accountant(Budget(1.0, 0.0)).charge(Planned(Gaussian(1.0, 1e6), 0.9))
 
@@ -419,7 +419,7 @@ def test_after_a_crash_lost_noise_is_spent_and_the_last_is_charged_as_it_is() ->
 
 UNIVERSE = hr.Universe({"a": hr.Flag(), "b": hr.Integers(0, 3), "c": hr.Integers(0, 2)})
 COUNTS = np.random.default_rng(0).multinomial(3000, np.full(24, 1 / 24)).reshape(2, 4, 3)
-TABLE = Histogram(UNIVERSE, COUNTS)
+TABLE = HistogramSource(UNIVERSE, COUNTS)
 
 
 def session(budget: Budget, **options):
@@ -453,7 +453,11 @@ def test_a_prefit_without_an_overview_plans_all_but_its_choices(rows, neighbours
     pairs = {("a", "b"): 1.0, ("b", "c"): 1.0}
     public = None if neighbours == "add-remove" else float(rows)
     Prefit(
-        Histogram(UNIVERSE, COUNTS * rows // 3000), Seeded(0), pairs, Allowance(ledger, 0.9 * budget.total), public
+        HistogramSource(UNIVERSE, COUNTS * rows // 3000),
+        Seeded(0),
+        pairs,
+        Allowance(ledger, 0.9 * budget.total),
+        public,
     ).run()
     noise = [event for event in ledger.events if isinstance(event, Planned)]
     assert {type(event) for event in ledger.events} == {Planned, Exponential}
@@ -487,7 +491,7 @@ def test_what_a_sum_may_exceed_its_part_by_buys_next_to_nothing_however_small_th
 
 def test_planned_noise_is_on_a_grid_that_holds_the_largest_counts() -> None:
     for sigma, finest in ((20.0, 2.0**-3), (0.3, 2.0**-3), (20.0, 2.0**-20), (1e-3, 2.0**-3)):
-        found = BUDGET.planned(Gaussian(1.0, sigma, 1.0), 0.9, finest)
+        found = BUDGET.plan_noise(Gaussian(1.0, sigma, 1.0), 0.9, finest)
         assert found is not None
         assert found.event.sigma >= 4 * found.event.grid
         assert found.event.grid >= min(finest, sigma / 16)
@@ -499,7 +503,7 @@ def test_a_very_large_table_is_answered_as_it_is() -> None:
     few = rng.multinomial(2**20, np.full(6, 1 / 6)).reshape(2, 3)
     universe = hr.Universe.from_sizes({"a": 2, "b": 3})
     for neighbours in ("replace", "add-remove"):
-        data = Histogram(universe, few.astype(np.int64) * 2**29)
+        data = HistogramSource(universe, few.astype(np.int64) * 2**29)
         session = hr.open(data, universe=universe, budget=Budget(1.0, 1e-6, neighbours), seed=1)
         answer = session.ask(hr.count(a=1, b=2))
         assert answer.value == pytest.approx(few[1, 2] / few.sum(), abs=1e-6)

@@ -18,7 +18,7 @@ from paying import paid
 import hedgerow as hr
 from hedgerow import erm, losses
 from hedgerow.convex import sets
-from hedgerow.data import Histogram
+from hedgerow.data import HistogramSource
 from hedgerow.engine.practical import guard
 from hedgerow.privacy.amplification import subsampled_gaussian
 from hedgerow.privacy.budget import Budget
@@ -31,7 +31,7 @@ from hedgerow.textbook.sparse_vector import Progress, SparseVector, guard_round
 
 UNIVERSE = hr.Universe(a=hr.Integers(0, 3), b=hr.Flag())
 COUNTS = np.array([[1200, 100], [1250, 90], [1180, 110], [958, 112]])
-DATA = Histogram(UNIVERSE, COUNTS)
+DATA = HistogramSource(UNIVERSE, COUNTS)
 PURE, APPROXIMATE = Budget(10.0, 0.0), Budget(1.0, 1e-6)
 COUNT = hr.count(a=1, b=True)
 REFUSED = "must be used in the process that made it"
@@ -65,7 +65,7 @@ def opening_a_round():
 def asking_pmw():
     account = Accountant(PURE)
     config = pmw.configure(PURE, cells=8, scale=10**7, queries=10, beta=0.1)
-    mechanism = OnlinePMW(config, Histogram(UNIVERSE, np.full(8, 10**7 // 8)), account, Noise())
+    mechanism = OnlinePMW(config, HistogramSource(UNIVERSE, np.full(8, 10**7 // 8)), account, Noise())
     query = COUNT.on(UNIVERSE)
     assert mechanism.ask(query).source == "hypothesis"  # the round is open now: the next comparison is free
     return account, lambda: mechanism.ask(query)
@@ -74,9 +74,9 @@ def asking_pmw():
 def asking_convex_pmw():
     budget = Budget(1.0, 1e-9)
     account, loss = Accountant(budget), losses.Squared(target="b", features=["a"], ridge=0.5)
-    oracle, over = oracles.OutputPerturbation(5.25, 0.5, 2, 10.5), sets.L2Ball(1.0)
+    oracle, over = oracles.OutputPerturbationOracle(5.25, 0.5, 2, 10.5), sets.L2Ball(1.0)
     config = convex_pmw.configure(budget, cells=8, rows=10**7, queries=10, beta=0.1, scale_S=10.5, oracle=oracle)
-    mechanism = convex_pmw.OnlineConvexPMW(config, Histogram(UNIVERSE, np.full(8, 10**7 // 8)), account, Noise())
+    mechanism = convex_pmw.OnlineConvexPMW(config, HistogramSource(UNIVERSE, np.full(8, 10**7 // 8)), account, Noise())
     risk = loss.on(UNIVERSE)
     mechanism.ask(risk, over)
     return account, lambda: mechanism.ask(risk, over)
@@ -85,7 +85,7 @@ def asking_convex_pmw():
 def asking_offline():
     account, config = Accountant(PURE), mwem.configure(PURE, cells=8, scale=10**7, queries=1, beta=0.1)
     return account, lambda: mwem.release(
-        config, [COUNT.on(UNIVERSE)], Histogram(UNIVERSE, np.full(8, 10**7 // 8)), account, Noise()
+        config, [COUNT.on(UNIVERSE)], HistogramSource(UNIVERSE, np.full(8, 10**7 // 8)), account, Noise()
     )
 
 
@@ -334,7 +334,7 @@ def charges_add_up(take_turns: bool) -> None:
 def guarded(config: PMWConfig, account: Accountant) -> OnlinePMW:
     counts = np.zeros(8, np.int64)
     counts[0] = config.scale
-    return OnlinePMW(config, Histogram(UNIVERSE, counts), account, Noise())
+    return OnlinePMW(config, HistogramSource(UNIVERSE, counts), account, Noise())
 
 
 def rounds_are_paid(take_turns: bool) -> None:
@@ -361,7 +361,7 @@ def the_practical_guard_counts(take_turns: bool) -> None:
     universe = hr.Universe(a=hr.Integers(0, 7), b=hr.Integers(0, 7))
     counts = rng.multinomial(4 * 10**7, rng.dirichlet(np.full(64, 5.0))).reshape(8, 8)
     opened = hr.open(
-        Histogram(universe, counts), universe=universe, budget=APPROXIMATE, guard=0.4, workload=hr.marginals(1)
+        HistogramSource(universe, counts), universe=universe, budget=APPROXIMATE, guard=0.4, workload=hr.marginals(1)
     )
     engine, account = opened._engine, opened.ledger
     queries = [hr.count(a=i, b=j).on(universe) for i in range(8) for j in range(8)]
@@ -384,7 +384,7 @@ def answers_cost_what_was_spent(take_turns: bool) -> None:
     universe = hr.Universe(**{name: hr.Integers(0, 3) for name in "abcdef"})
     counts = np.full(universe.size, 500)
     opened = hr.open(
-        Histogram(universe, counts),
+        HistogramSource(universe, counts),
         universe=universe,
         budget=Budget(10.0, 1e-6),
         reserve=0.98,

@@ -18,7 +18,7 @@ from scipy.optimize import brentq
 
 from hedgerow.errors import BudgetExceeded
 from hedgerow.privacy import amplification, perturbed_objective
-from hedgerow.privacy.allowance import Allowance, OneCall
+from hedgerow.privacy.allowance import Allowance, OneCallLedger
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.conversion import gaussian_delta
 from hedgerow.privacy.events import (
@@ -162,7 +162,7 @@ def spent(seed: int) -> tuple[Accountant, np.random.Generator]:
     ledger = Accountant(budget, slack=slack)
     total, share = float(ledger.remaining), rng.choice([0.5, 0.9, 0.98])
     if slack == 0 and rng.random() < 0.5:  # planned noise comes first, and then as anything does
-        first = budget.planned(gaussian(rng, 0.3 * share * total, budget, 0), share)  # type: ignore[arg-type]
+        first = budget.plan_noise(gaussian(rng, 0.3 * share * total, budget, 0), share)  # type: ignore[arg-type]
         if first is not None:
             ledger.charge(first)
     for _ in range(30):
@@ -173,14 +173,16 @@ def spent(seed: int) -> tuple[Accountant, np.random.Generator]:
             ledger.charge(made)
         left = _left_of_planned(ledger)
         if left > 1e-9 * total and rng.random() < 0.3:
-            ledger.charge(budget.planned(gaussian(rng, left * rng.uniform(0.1, 0.9), budget, 0), ledger._parts.share))  # type: ignore[arg-type]
+            ledger.charge(
+                budget.plan_noise(gaussian(rng, left * rng.uniform(0.1, 0.9), budget, 0), ledger._parts.share)
+            )  # type: ignore[arg-type]
     for _ in range(3):
         _fill(ledger, rng, total)
     return ledger, rng
 
 
 def _left_of_planned(ledger: Accountant) -> float:
-    return 0.0 if ledger._parts.share is None else float(ledger._parts.left(ledger._total)[0])
+    return 0.0 if ledger._parts.share is None else float(ledger._parts.subtract_from(ledger._total)[0])
 
 
 def _fill(ledger: Accountant, rng: np.random.Generator, total: float) -> None:
@@ -192,7 +194,7 @@ def _fill(ledger: Accountant, rng: np.random.Generator, total: float) -> None:
         ledger.charge(make(rng, left * (1 - 1e-9), ledger.budget, 0))
     if _left_of_planned(ledger) > 1e-9 * total:
         share = ledger._parts.share
-        more = ledger.budget.planned(gaussian(rng, _left_of_planned(ledger) * (1 - 1e-9), ledger.budget, 0), share)  # type: ignore[arg-type]
+        more = ledger.budget.plan_noise(gaussian(rng, _left_of_planned(ledger) * (1 - 1e-9), ledger.budget, 0), share)  # type: ignore[arg-type]
         ledger.charge(more)  # type: ignore[arg-type]
     if ledger.slack > 0:
         with pytest.raises(BudgetExceeded):
@@ -227,7 +229,7 @@ def test_no_sequence_of_four_hundred_loses_more_than_the_budget_promises() -> No
 def overspent(share: float) -> float:
     """Of a ledger that lets so much more of planned noise pass than there is."""
     budget = Budget(1.0, 1e-6)
-    event = budget.planned(gaussian(np.random.default_rng(0), 0.98 * budget.total, budget, 0), 0.98)  # type: ignore[arg-type]
+    event = budget.plan_noise(gaussian(np.random.default_rng(0), 0.98 * budget.total, budget, 0), 0.98)  # type: ignore[arg-type]
     assert isinstance(event, Planned)
     mu2 = (event.event.sensitivity / event.event.sigma) ** 2 * share
     return delta(Losses(mu2=mu2), budget.epsilon) / budget.delta
@@ -248,7 +250,7 @@ def test_all_of_a_budget_in_one_call_of_gaussian_noise_has_its_delta_and_no_more
         found = delta(losses_of([event] * steps, rows, np.random.default_rng(0)), ε) / δ
         assert 0.999 < found <= 1 + ROUNDED
         with pytest.raises(BudgetExceeded):
-            OneCall(budget).charge(*[event] * steps, event)
+            OneCallLedger(budget).charge(*[event] * steps, event)
 
 
 @pytest.mark.parametrize("rows", [1, 4])

@@ -11,7 +11,7 @@ import pytest
 import hedgerow as hr
 from hedgerow.errors import BudgetExceeded, InvalidInput
 from hedgerow.query.bound import Estimate
-from hedgerow.query.composed import Answers
+from hedgerow.query.composed import AnswerKnowledge
 from hedgerow.query.linear import Linear
 
 U = hr.Universe(x=hr.Range(edges=[-4, -1, 0.5, 2, 7]), y=hr.Integers(-1, 2), g=hr.Flag())
@@ -64,7 +64,7 @@ class BarsOf:
 
     least_rows = 40.0
 
-    def believed(self, query: Linear) -> float:
+    def hypothesis_answer(self, query: Linear) -> float:
         return float(self._of(query)[self._believed])
 
     def linear(self, query: Linear, within: float | None) -> Estimate:
@@ -127,7 +127,7 @@ def test_the_truth_of_every_table_that_the_bars_allow_is_between_the_ends(name) 
     query, truth = QUESTIONS[name]
     reached = 0
     for _, rows, bars in known(name):
-        low, high = query.on(U).ends(Answers(bars))
+        low, high = query.on(U).ends(AnswerKnowledge(bars))
         truths = np.array([truth(r) for r in rows])
         truths = truths[~np.isnan(truths)]
         assert np.all((truths >= low - 1e-9) & (truths <= high + 1e-9)), (truths, low, high)
@@ -149,15 +149,17 @@ class BarsAbout:
             rng,
         )
 
-    def believed(self, query: Linear) -> float:
-        return self._believes.believed(query)
+    def hypothesis_answer(self, query: Linear) -> float:
+        return self._believes.hypothesis_answer(query)
 
     def linear(self, query: Linear, within: float | None) -> Estimate:
         bar = self._bar / 6 if query.attributes == ("g",) else self._bar
         bought = within is not None and within < bar
         bar = within if bought else bar
         off = self._rng.choice([-1.0, 0.3, 1.0])
-        return Estimate(self._of.believed(query) + off * (1 - 1e-9) * bar, bar, "measured" if bought else "hypothesis")
+        return Estimate(
+            self._of.hypothesis_answer(query) + off * (1 - 1e-9) * bar, bar, "measured" if bought else "hypothesis"
+        )
 
 
 BOUGHT = {

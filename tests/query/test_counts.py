@@ -46,7 +46,7 @@ counts = st.one_of(
     st.sets(st.integers(0, 4), min_size=1).map(lambda v: hr.count(age=v)),
     st.tuples(st.integers(0, 4), st.integers(0, 4)).map(lambda e: hr.interval("age", min(e), max(e))),
     st.integers(0, 4).map(lambda v: hr.threshold("age", v)),
-    st.integers(0, 4).map(lambda v: hr.count(age=hr.isnt(v))),
+    st.integers(0, 4).map(lambda v: hr.count(age=hr.not_(v))),
     st.just(hr.parity("smoker", "retired")),
     st.just(hr.conjunction("smoker", "retired")),
 )
@@ -142,7 +142,7 @@ def test_a_mean_rescales_the_attribute_to_the_unit_interval() -> None:
 def test_the_mean_of_an_attribute_with_an_other_cell_is_over_the_records_that_have_a_value() -> None:
     universe = hr.Universe(age=hr.Integers(0, 2, other=True), sex=hr.Flag())
     bound = hr.mean("age").on(universe)
-    assert bound.denominator == hr.count(age=hr.isnt(hr.OTHER)).on(universe)
+    assert bound.denominator == hr.count(age=hr.not_(hr.OTHER)).on(universe)
     assert bound.numerator.table.tolist() == [0, 0.5, 1, 0]
 
 

@@ -34,7 +34,7 @@ attributes = st.one_of(
 
 def satisfies(predicate, value: float) -> bool:
     """Of a value as it counts, by the definition."""
-    if isinstance(predicate, hr.isnt):
+    if isinstance(predicate, hr.not_):
         return not satisfies(predicate.predicate, value)
     if isinstance(predicate, tuple):
         return predicate[0] <= value <= predicate[1]
@@ -45,7 +45,7 @@ def satisfies(predicate, value: float) -> bool:
 def test_a_cell_is_inside_when_all_it_may_hold_is_meant_and_touched_when_anything_is(
     attribute, wanted, negated
 ) -> None:
-    asked = [hr.isnt(p) for p in wanted] if negated else wanted
+    asked = [hr.not_(p) for p in wanted] if negated else wanted
     if not negated and len(wanted) == 2 and all(isinstance(p, tuple) for p in wanted):
         low, high = max(p[0] for p in wanted), min(p[1] for p in wanted)
         if low <= high and (high < 0 or low > 20):
@@ -95,11 +95,11 @@ def test_labels_masks_and_whole_bins_are_exact() -> None:
         assert WAGE.cover(predicate).is_exact
     assert AGE.cover((27, 44)).is_exact
     assert AGE.cover(set(range(17, 27))).is_exact
-    assert AGE.cover(hr.isnt((27, 44))).touched.tolist() == [True, False, False, True, True, True, True, True]
+    assert AGE.cover(hr.not_((27, 44))).touched.tolist() == [True, False, False, True, True, True, True, True]
 
 
 def test_a_negation_swaps_what_is_inside_and_what_is_not_touched() -> None:
-    cover, negated = WAGE.cover((5, 25)), WAGE.cover(hr.isnt((5, 25)))
+    cover, negated = WAGE.cover((5, 25)), WAGE.cover(hr.not_((5, 25)))
     assert np.array_equal(negated.inside, ~cover.touched)
     assert np.array_equal(negated.touched, ~cover.inside)
     assert negated.share == pytest.approx(1 - cover.share)

@@ -14,7 +14,7 @@ SAME = [
     (' hr.count(sex="F") & ~count(age=(None, 30)) ', hr.count(sex="F") & ~hr.count(age=(None, 30))),
     ("count({'income>50K': 1, 'age': {3, 4}})", hr.count({"income>50K": 1, "age": {3, 4}})),
     ("count(a=-1.5, b=+2, c=None)", hr.count(a=-1.5, b=2, c=None)),
-    ("count(a=isnt(3), b=MISSING) | any_of('c', count(d=hr.OTHER))", hr.count(a=hr.isnt(3), b=hr.MISSING) | hr.any_of("c", hr.count(d=hr.OTHER))),
+    ("count(a=isnt(3), b=MISSING) | any_of('c', count(d=hr.OTHER))", hr.count(a=hr.not_(3), b=hr.MISSING) | hr.any_of("c", hr.count(d=hr.OTHER))),
     ("count(day=(date(2020, 1, 31), datetime.date(2020, 2, 1)))", hr.count(day=(datetime.date(2020, 1, 31), datetime.date(2020, 2, 1)))),
     ('mean("age", where=count(sex="F"))', hr.mean("age", where=hr.count(sex="F"))),
     ('group_by("sex", "age").quantile("visits", 0.9)', hr.group_by("sex", "age").quantile("visits", 0.9)),

@@ -32,7 +32,7 @@ def test_it_is_short() -> None:
         hr.count(age=(2, 5)),
         hr.count(sex="F", smoker=True),
         hr.count(region=3),
-        hr.count(age=hr.isnt(4)),
+        hr.count(age=hr.not_(4)),
         hr.count(),
     ]
     for query in told:

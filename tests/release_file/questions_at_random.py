@@ -101,9 +101,9 @@ def small_file() -> bytes:
     from pathlib import Path
 
     universe = hr.Universe(a=hr.Integers(0, 3), b=hr.Flag())
-    from hedgerow.data import Histogram
+    from hedgerow.data import HistogramSource
 
-    data = Histogram(universe, np.array([[900, 300], [200, 800], [400, 100], [50, 700]]))
+    data = HistogramSource(universe, np.array([[900, 300], [200, 800], [400, 100], [50, 700]]))
     session = hr.open(data, universe=universe, budget=REPLACE, seed=1, reserve=0.3, guard=0.0)
     session.ask(hr.marginal("a", "b"))
     session.ask(hr.count(a=1), within=0.02)

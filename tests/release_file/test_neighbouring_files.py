@@ -10,8 +10,8 @@ from questions_at_random import small_file
 from recorder import Recorder
 
 import hedgerow as hr
-from hedgerow.data import Histogram
-from hedgerow.engine.practical.engine import prefitted
+from hedgerow.data import HistogramSource
+from hedgerow.engine.practical.engine import build_practical_engine
 from hedgerow.privacy.ledger import Accountant
 from hedgerow.release_file.container import unpacked
 from hedgerow.session import Session
@@ -33,8 +33,8 @@ def neighbour(counts: np.ndarray, neighbours: str) -> np.ndarray:
 
 
 def told(counts: np.ndarray, budget: hr.Budget, noise: Recorder, path: Any, answers: Any) -> bytes:
-    ledger, data = Accountant(budget), Histogram(U, counts)
-    engine = prefitted(data, ledger, noise, workload=None, queries=100, beta=0.05, guard=0.0, reserve=0.2)
+    ledger, data = Accountant(budget), HistogramSource(U, counts)
+    engine = build_practical_engine(data, ledger, noise, workload=None, queries=100, beta=0.05, guard=0.0, reserve=0.2)
     session = Session(data, ledger, noise, engine)
     session.ask(hr.count(y=1, a={0, 2}))
     session.ask(hr.count(a=1), within=0.05)

@@ -151,9 +151,9 @@ def test_a_view_of_one_block_answers_about_it(tmp_path) -> None:
     assert list(release.blocks) == ["january", "february", "march"]
     for names in (("february",), ("january", "february")):
         for query in questions(8, seed=9):
-            assert asked(release.over(*names), query) == asked(session.over(*names), query)
-    again = pickle.loads(pickle.dumps(release.over("march")))
-    assert asked(again, FEW) == asked(session.over("march"), FEW)
+            assert asked(release.select_blocks(*names), query) == asked(session.select_blocks(*names), query)
+    again = pickle.loads(pickle.dumps(release.select_blocks("march")))
+    assert asked(again, FEW) == asked(session.select_blocks("march"), FEW)
 
 
 def test_a_release_works_in_threads_pickles_copies_and_forks(tmp_path) -> None:
@@ -190,7 +190,7 @@ def test_estimators_fit_on_a_release(tmp_path) -> None:
 
 def test_a_file_neither_names_an_analyst_nor_depends_on_when_it_was_written(tmp_path) -> None:
     url = f"sqlite:///{tmp_path / 'people.ledger'}"
-    with practical(REPLACE, ledger=url, who="Dr Hypatia") as session:
+    with practical(REPLACE, ledger=url, analyst="Dr Hypatia") as session:
         session.ask(FEW, within=0.01)
         first = session.publish(tmp_path / "a.hedgerow", answers="all").read_bytes()
         assert first == session.publish(tmp_path / "b.hedgerow", answers="all").read_bytes()

@@ -11,7 +11,7 @@ from questions_at_random import ADD_REMOVE, REPLACE, guarded, practical, several
 
 import hedgerow as hr
 from hedgerow.answering.summary import cramers_v
-from hedgerow.privacy.process import OneOnly
+from hedgerow.privacy.process import NotCopyable
 
 REGISTRY = {
     "product": "name data_curators intended_use data_product_type data_product_region description publication_date data_product_sector",
@@ -89,7 +89,7 @@ def test_a_statement_has_the_fields_of_the_registry_and_answers_every_hazard(ope
     with pytest.raises(hr.InvalidInput, match="must end in"):
         found.save(tmp_path / "statement.txt")
     release = hr.load(session.publish(tmp_path / "people.hedgerow"))
-    assert release.statement().json == found.json and not isinstance(release, OneOnly)
+    assert release.statement().json == found.json and not isinstance(release, NotCopyable)
 
 
 def test_pages_that_a_statement_names_exist() -> None:

@@ -9,7 +9,7 @@ from hedgerow.privacy.planned import price
 from hedgerow.query.counts import count
 from hedgerow.research.audit_cases import convex_cases, row_cases, session_cases
 from hedgerow.research.audit_cases.own_mechanisms import APPROXIMATE, COMING
-from hedgerow.research.audit_cases.session_cases import REMOVED, REPLACED, opened, released, spending
+from hedgerow.research.audit_cases.session_cases import REMOVED, REPLACED, release_run, session_run, spend_all
 
 
 @pytest.mark.parametrize("name", convex_cases.FAMILIES)
@@ -33,13 +33,13 @@ def nothing(session, within):
 SESSIONS = {
     "open": (APPROXIMATE, REPLACED, nothing, {"reserve": 0.0, "guard": 0.0}, 0.75),
     "add-remove": (COMING, REMOVED, nothing, {"reserve": 0.0, "guard": 0.0}, 0.75),
-    "within": (APPROXIMATE, REPLACED, spending(count(x=0)), {"reserve": 0.95, "guard": 0.0}, 0.9),
+    "within": (APPROXIMATE, REPLACED, spend_all(count(x=0)), {"reserve": 0.95, "guard": 0.0}, 0.9),
     "guard": (APPROXIMATE, session_cases.GUARDED, session_cases.ask_the_guard, session_cases.GUARD, 0.8),
     "blocks": (APPROXIMATE, REPLACED, session_cases.ask_over_time, session_cases.GROWING, 0.75),
     "convex": (
         convex_cases.CLAIM,
         session_cases.CORRELATED,
-        spending(session_cases.QUESTION),
+        spend_all(session_cases.QUESTION),
         session_cases.KNOWN,
         0.8,
     ),
@@ -53,13 +53,13 @@ def test_a_session_tells_of_a_row_nearly_all_that_it_may(name) -> None:
     Where that was planned it may be more than the budget's 2ρ, up to what Gaussian noise alone may tell.
     """
     budget, pair, ask, options, least = SESSIONS[name]
-    run = opened(budget, pair, ask, seed=5, **options)
+    run = session_run(budget, pair, ask, seed=5, **options)
     first, second = (run(table, Seeded(0)) for table in pair)
     assert least < (first - second) / (2 * budget.total) <= 1 / price(budget.epsilon, budget.delta, 1.0)
 
 
 def test_a_release_spends_its_budget_on_what_a_row_moves() -> None:
-    first, second = (released(APPROXIMATE, REPLACED, seed=5)(table, Seeded(0)) for table in REPLACED)
+    first, second = (release_run(APPROXIMATE, REPLACED, seed=5)(table, Seeded(0)) for table in REPLACED)
     most = 1 / price(APPROXIMATE.epsilon, APPROXIMATE.delta, 1.0)
     assert 0.9 * most < (first - second) / (2 * APPROXIMATE.total) <= most
 

@@ -12,15 +12,15 @@ from typer.testing import CliRunner
 
 from hedgerow.cli import app
 from hedgerow.errors import InvalidInput
-from hedgerow.research.errata import ERRATA, NOTED, Finding, page, report
+from hedgerow.research.errata import ERRATA, NOTED, ErratumFinding, page, report
 from hedgerow.research.errata.erratum import DOCUMENTS
-from hedgerow.research.errata.exact import binomial_delta, randomised_response_delta
+from hedgerow.research.errata.exact import binomial_delta, randomized_response_delta
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "errata.md"
 
 
 @pytest.fixture(scope="module")
-def ran() -> dict[str, page.Ran]:
+def ran() -> dict[str, page.ErratumRun]:
     return {one.erratum.name: one for one in page.run_all(ERRATA)}
 
 
@@ -35,12 +35,14 @@ def test_ours_holds(name, ran) -> None:
 
 
 def test_the_page_is_what_the_command_writes(ran) -> None:
-    assert page.written(list(ran.values()), NOTED) == PAGE.read_text(encoding="utf-8"), "run `hedgerow errata --write`"
+    assert page.page_text(list(ran.values()), NOTED) == PAGE.read_text(encoding="utf-8"), (
+        "run `hedgerow errata --write`"
+    )
 
 
 def test_a_demonstration_finds_the_same_every_time(ran) -> None:
     seeded = next(erratum for erratum in ERRATA if erratum.name == "talwar-frank-wolfe-step")
-    assert page.run(seeded) == ran[seeded.name]
+    assert page.run_demonstration(seeded) == ran[seeded.name]
 
 
 def test_no_two_errata_share_a_name_or_a_place() -> None:
@@ -94,7 +96,7 @@ def test_what_cannot_be_shown_is_refused(arguments, tmp_path, monkeypatch) -> No
     ids=["printed holds", "ours fails", "the wrong way round"],
 )
 def test_the_status_says_when_a_demonstration_does_not_behave(printed, ours, monkeypatch) -> None:
-    findings = Finding("printed", printed, 1.0), Finding("ours", ours, 1.0)
+    findings = ErratumFinding("printed", printed, 1.0), ErratumFinding("ours", ours, 1.0)
     astray = dataclasses.replace(ERRATA[0], demonstrate=lambda: findings)
     monkeypatch.setattr(report, "ERRATA", (astray,))
     ran = CliRunner().invoke(app, ["errata"])
@@ -106,27 +108,27 @@ def test_the_status_says_when_a_demonstration_does_not_behave(printed, ours, mon
 
 
 def test_a_finding_holds_up_to_its_limit() -> None:
-    assert Finding("", 1.0, 1.0).holds
-    assert not Finding("", 1.001, 1.0).holds
-    assert Finding("", 1.0, 1.0, "at least").holds
-    assert not Finding("", 0.999, 1.0, "at least").holds
-    assert not Finding("", math.inf, 1.0).holds
+    assert ErratumFinding("", 1.0, 1.0).holds
+    assert not ErratumFinding("", 1.001, 1.0).holds
+    assert ErratumFinding("", 1.0, 1.0, "at least").holds
+    assert not ErratumFinding("", 0.999, 1.0, "at least").holds
+    assert not ErratumFinding("", math.inf, 1.0).holds
 
 
 def test_a_finding_without_a_number_is_refused_rather_than_taken_for_a_failure() -> None:
     with pytest.raises(InvalidInput, match="number"):
-        Finding("", math.nan, 1.0)
+        ErratumFinding("", math.nan, 1.0)
 
 
 def test_one_randomised_response_has_the_delta_of_the_textbook() -> None:
     for epsilon in (0.0, 0.4, 0.9):
         expected = (math.exp(1.0) - math.exp(epsilon)) / (1 + math.exp(1.0))
-        assert randomised_response_delta(epsilon, 1.0, 1) == pytest.approx(expected, rel=1e-12)
+        assert randomized_response_delta(epsilon, 1.0, 1) == pytest.approx(expected, rel=1e-12)
 
 
 def test_many_randomised_responses_are_private_by_the_sum_and_not_by_less() -> None:
-    assert randomised_response_delta(5.0, 0.5, 10) == pytest.approx(0.0, abs=1e-15)
-    assert randomised_response_delta(4.9, 0.5, 10) > 1e-6
+    assert randomized_response_delta(5.0, 0.5, 10) == pytest.approx(0.0, abs=1e-15)
+    assert randomized_response_delta(4.9, 0.5, 10) > 1e-6
 
 
 def test_coins_of_one_bias_cannot_be_told_apart() -> None:

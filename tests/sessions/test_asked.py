@@ -75,7 +75,7 @@ def random_condition(rng: np.random.Generator, universe: hr.Universe) -> hr.Quer
         wanted = {math.floor(v) for v in rng.uniform(np.nanmin(values[0]), np.nanmax(values[1]), 3)}
         return hr.count({name: wanted})
     if kind == 3:
-        return hr.count({name: hr.isnt(random_range(rng, universe[name]))})
+        return hr.count({name: hr.not_(random_range(rng, universe[name]))})
     return hr.count({name: random_range(rng, universe[name])}) | hr.count(g="a")
 
 

@@ -12,10 +12,10 @@ import pandas as pd
 import pytest
 
 import hedgerow as hr
-from hedgerow.data import Histogram
-from hedgerow.engine.multi_block import Part, Together, greatest_mean
-from hedgerow.engine.over_time import Node, due, estimated, tail
-from hedgerow.engine.practical.fit.value_groups import Merging
+from hedgerow.data import HistogramSource
+from hedgerow.engine.multi_block import BlockPart, MultiBlockEngine, greatest_mean
+from hedgerow.engine.over_time import Node, due, estimate_counts, tail
+from hedgerow.engine.practical.fit.value_groups import ValueGroups
 from hedgerow.errors import BudgetExceeded, InvalidInput
 from hedgerow.model.mixture import Mixture
 from hedgerow.privacy.accounts import Accounts
@@ -33,12 +33,12 @@ pytestmark = pytest.mark.filterwarnings("ignore::hedgerow.errors.NotPrivateWarni
 
 
 @functools.cache
-def block(i: int, rows: int = 0) -> Histogram:
+def block(i: int, rows: int = 0) -> HistogramSource:
     """Each month has more rows, and older people, than the one before."""
     age = np.exp(-0.15 * (np.arange(8) - i * 2) ** 2)
     shares = np.einsum("a,s,k->ask", age, [0.4 + 0.1 * i, 0.6 - 0.1 * i], [0.7, 0.3]) + 0.01
     shares[:, 0, 1] *= 1.5
-    return Histogram(U, np.round((rows or 4000 * (i + 1)) * shares / shares.sum()).astype(np.int64))
+    return HistogramSource(U, np.round((rows or 4000 * (i + 1)) * shares / shares.sum()).astype(np.int64))
 
 
 def grown(budget: hr.Budget = APPROXIMATE, seed: int = 1, blocks: int = 3, **options) -> hr.Session:
@@ -69,7 +69,7 @@ def test_an_answer_is_about_the_rows_of_the_blocks_that_were_asked_and_within_it
     asked = questions(np.random.default_rng(0), 40)
     for names, which in RANGES.items():
         counts = counted(*which)
-        view = session.over(*names) if names else session
+        view = session.select_blocks(*names) if names else session
         truths = np.array([bound(q, U).dot(counts.sum(axis=_away(q))) / counts.sum() for q in asked])
         answers = view.ask_all(asked)
         one_by_one = [view.ask(q) for q in asked]
@@ -91,7 +91,7 @@ def test_means_quantiles_and_ratios_are_of_all_rows_and_not_means_of_means(budge
     session, counts = grown(budget), counted(0, 1, 2)
     ages = counts.sum(axis=(1, 2))
     mean = session.ask(hr.mean("age"))
-    each = [session.over(name).ask(hr.mean("age")).value for name in NAMES]
+    each = [session.select_blocks(name).ask(hr.mean("age")).value for name in NAMES]
     true = float(ages @ np.arange(8)) / ages.sum()
     assert abs(mean.value - true) <= mean.error < abs(np.mean(each) - true)
     median = session.ask(hr.median("age"))
@@ -117,7 +117,7 @@ def test_bars_hold_for_all_blocks_and_ranges_together() -> None:
         for names in ranges:
             low, high = (NAMES.index(n) for n in names) if names else (0, 2)
             counts = counted(*range(low, high + 1))
-            view = session.over(*names) if names else session
+            view = session.select_blocks(*names) if names else session
             for q, a in zip(asked, view.ask_all(asked), strict=True):
                 wrong |= abs(a.value - bound(q, U).dot(counts.sum(axis=_away(q))) / counts.sum()) > a.error
         failed += wrong
@@ -133,7 +133,7 @@ def test_every_block_has_its_own_budget_and_pays_for_itself_alone() -> None:
     assert [b.budget for b in session.blocks.values()] == [APPROXIMATE, small, APPROXIMATE]
     assert session.budget == APPROXIMATE and session.rows == sum(block(i).rows for i in range(3))
     spent = [b.spent for b in session.blocks.values()]
-    february = session.over("2")
+    february = session.select_blocks("2")
     bought = february.ask(
         hr.count(age=3, sex="F"), within=0.49 * february.ask(hr.count(age=3, sex="F")).error
     )  # a bar of half the width is never met for free
@@ -164,7 +164,7 @@ def test_a_price_is_what_the_block_that_pays_most_is_charged_and_a_refusal_charg
 def test_what_one_block_cannot_pay_no_other_pays_for() -> None:
     """The last has spent nearly all; the one that is asked before it could pay."""
     session = grown(blocks=2)
-    poor = session.over("february")
+    poor = session.select_blocks("february")
     for low in range(8):
         usual = poor.ask(hr.count(age=low, smoker=True)).error
         for part in (0.5, 0.7, 0.9):
@@ -175,19 +175,21 @@ def test_what_one_block_cannot_pay_no_other_pays_for() -> None:
     with pytest.raises(BudgetExceeded, match="Every block must be able to pay for the answer"):
         session.ask(hr.count(age=3, sex="F", smoker=True), within=wanted)
     assert [b.spent for b in session.blocks.values()] == spent
-    rich = session.over("january")
+    rich = session.select_blocks("january")
     assert rich.ask(hr.count(age=3, sex="F"), within=0.9 * rich.ask(hr.count(age=3, sex="F")).error).cost > 0
 
 
 def test_a_block_whose_rows_are_private_counts_for_an_interval() -> None:
     """Numbers of rows that are far from their estimates, as far as these say that they may be."""
     parts = [_Told(1000.0, 400.0, 0.9), _Told(1000.0, 400.0, 0.1)]
-    answer = Together([Part(each, each, each) for each in parts]).linear(bound(hr.count(sex="F"), U), None)
+    answer = MultiBlockEngine([BlockPart(each, each, each) for each in parts]).linear(bound(hr.count(sex="F"), U), None)
     for rows in itertools.product((600, 1400), repeat=2):
         truth = (0.9 * rows[0] + 0.1 * rows[1]) / sum(rows)
         assert abs(answer.value - truth) <= answer.error + 1e-12
     assert answer.value == 0.5 and answer.error == pytest.approx(0.16)
-    in_rows = Together([Part(each, each, each) for each in parts]).error_in_rows(answer.value, answer.error)
+    in_rows = MultiBlockEngine([BlockPart(each, each, each) for each in parts]).error_in_rows(
+        answer.value, answer.error
+    )
     assert in_rows >= 0.9 * 1400 + 0.1 * 1400 - 0.5 * 2000
 
 
@@ -233,35 +235,38 @@ def test_all_that_is_appended_shares_a_second_beta() -> None:
 
 def test_a_statement_about_the_population_fails_where_bars_of_any_block_do() -> None:
     session = grown()
-    for view in (session, session.over("february", "march"), session.over("march")):
+    for view in (session, session.select_blocks("february", "march"), session.select_blocks("march")):
         said = view.generalisation
         assert said.sample_beta == pytest.approx(sum(b.beta for b in view.blocks.values()))
         assert said.beta == pytest.approx(2 * said.sample_beta)
-    assert session.generalisation.sample_beta > session.over("january").generalisation.sample_beta
+    assert session.generalisation.sample_beta > session.select_blocks("january").generalisation.sample_beta
 
 
 def test_raw_rows_of_one_block_never_answer_for_several() -> None:
     frame = pd.DataFrame({"smoker": [True] * 500 + [False] * 500})
     declared = hr.Universe(smoker=hr.Flag())
-    session = hr.open(frame, universe=declared, budget=APPROXIMATE, seed=1, rows=True, reserve=0.5)
-    assert session.flip(hr.count(smoker=True)) in (True, False)
+    session = hr.open(frame, universe=declared, budget=APPROXIMATE, seed=1, keep_rows=True, reserve=0.5)
+    assert session.sample_yes_no(hr.count(smoker=True)) in (True, False)
     session.append(pd.DataFrame({"smoker": [True] * 1000}))
     before = [b.spent for b in session.blocks.values()]
-    for ask in (session.flip, lambda query: next(session.flips(query))):
+    for ask in (session.sample_yes_no, lambda query: next(session.sample_yes_no_stream(query))):
         with pytest.raises(InvalidInput, match="have one block to answer about raw values"):
             ask(hr.count(smoker=True))
     with pytest.raises(InvalidInput, match="have one block to answer about raw values"):
         session.ask(hr.statistic(lambda smoker: smoker, "smoker", within=0.2))
     assert [b.spent for b in session.blocks.values()] == before
-    assert session.over("1").flip(hr.count(smoker=True)) in (True, False)
+    assert session.select_blocks("1").sample_yes_no(hr.count(smoker=True)) in (True, False)
 
 
 def test_an_answer_about_some_blocks_is_not_one_about_others() -> None:
     session, asked = grown(), hr.count(sex="F")
-    early, late = session.over("january", "march").ask(asked), session.over("february", "march").ask(asked)
+    early, late = (
+        session.select_blocks("january", "march").ask(asked),
+        session.select_blocks("february", "march").ask(asked),
+    )
     assert late.source == "hypothesis" and late.value > early.value + 0.01
-    assert session.over("february", "march").ask(asked).value == late.value
-    assert session.over("february", "march").ask(asked).source == "repeat"
+    assert session.select_blocks("february", "march").ask(asked).value == late.value
+    assert session.select_blocks("february", "march").ask(asked).source == "repeat"
 
 
 def test_one_draw_for_several_accounts_is_of_one_event_and_written_down_in_all() -> None:
@@ -283,7 +288,7 @@ def test_what_was_asked_of_one_table_is_not_what_is_asked_of_all() -> None:
     session = hr.open(block(0), universe=U, budget=APPROXIMATE, seed=1, block="january")
     first = session.ask(hr.count(sex="F"))
     session.append(block(2), block="march")
-    both, alone = session.ask(hr.count(sex="F")), session.over("january").ask(hr.count(sex="F"))
+    both, alone = session.ask(hr.count(sex="F")), session.select_blocks("january").ask(hr.count(sex="F"))
     assert alone.value == first.value and alone.source == "repeat"
     assert both.source == "hypothesis" and both.value > first.value + 0.05
 
@@ -329,21 +334,21 @@ def test_what_cannot_be_asked_of_several_blocks_is_refused_in_a_sentence() -> No
     loss = hr.minimize(hr.losses.Logistic(target="smoker", features=["age"]), over=hr.L2Ball(1.0))
     with pytest.raises(InvalidInput, match="A convex question must be about one block"):
         session.ask(loss)
-    assert session.over("march").ask(loss).value.size == 2
+    assert session.select_blocks("march").ask(loss).value.size == 2
     with pytest.raises(InvalidInput, match="A session must have one block to have a ledger"):
         _ = session.ledger
     with pytest.raises(InvalidInput, match="A session must have one block to have a ledger"):
         hr.erm.auto(np.eye(4), np.ones(4), loss=hr.losses.Squared(), over=hr.L2Ball(1.0), budget=session, seed=1)
     with pytest.raises(InvalidInput, match="have one block to answer about raw values"):
-        session.flip(hr.count(smoker=True))
+        session.sample_yes_no(hr.count(smoker=True))
     with pytest.raises(InvalidInput, match="within must be asked about one block where the number of rows is private"):
         grown(COMING, blocks=2).ask(hr.count(age=2), within=0.2)
     with pytest.raises(InvalidInput, match="A block must be one of january, february, march"):
-        session.over("april")
+        session.select_blocks("april")
     with pytest.raises(InvalidInput, match="must come before its last"):
-        session.over("march", "january")
+        session.select_blocks("march", "january")
     with pytest.raises(InvalidInput, match="Rows must be appended to a session that was opened on a table"):
-        session.over("march").append(block(1))
+        session.select_blocks("march").append(block(1))
     with pytest.raises(InvalidInput, match="a release, which is finished"):
         hr.release(block(0), universe=U, budget=APPROXIMATE, seed=1).append(block(1))
 
@@ -376,7 +381,7 @@ def test_the_same_rows_or_ledger_twice_are_refused() -> None:
         session.append(block(1), ledger=session.ledger)
     other = hr.Universe(age=hr.Integers(0, 7))
     with pytest.raises(InvalidInput, match="coded by the session's universe"):
-        session.append(Histogram(other, np.arange(8)))
+        session.append(HistogramSource(other, np.arange(8)))
     assert len(session.blocks) == 1
 
 
@@ -431,7 +436,7 @@ def test_a_report_names_the_blocks_and_what_bars_may_fail_with() -> None:
     facts = session.report(everybody=True).facts
     assert facts["blocks"] == "january, february, march" and facts["bars_fail"] == pytest.approx(0.1)
     assert len(session.log) == sum(len(b.ledger.entries()) for b in session.blocks.values())
-    assert "blocks" not in session.over("march").report().facts
+    assert "blocks" not in session.select_blocks("march").report().facts
 
 
 # The hypothesis of a new block begins with what the block before came to
@@ -447,7 +452,7 @@ def test_a_block_begins_with_what_the_one_before_it_taught() -> None:
     for seed in range(8):
         first = hr.open(block(0, rows), universe=U, budget=hr.Budget(1.0, 1e-6), seed=seed)
         sessions = {
-            "warm": first.append(small, budget=loud).over("2"),
+            "warm": first.append(small, budget=loud).select_blocks("2"),
             "cold": hr.open(small, universe=U, budget=loud, seed=seed),
         }
         for name, session in sessions.items():
@@ -458,30 +463,30 @@ def test_a_block_begins_with_what_the_one_before_it_taught() -> None:
 def test_a_block_that_is_not_like_the_one_before_it_is_believed_itself() -> None:
     session = hr.open(block(0, 50_000), universe=U, budget=APPROXIMATE, seed=1).append(block(2, 50_000))
     truth = block(2, 50_000).marginal(("age",)) / block(2, 50_000).rows
-    assert np.abs(session.over("2").hypothesis.marginal(("age",)) - truth).max() < 0.003
+    assert np.abs(session.select_blocks("2").hypothesis.marginal(("age",)) - truth).max() < 0.003
 
 
 def test_potentials_are_carried_to_other_groups_by_shares() -> None:
     universe = hr.Universe(a=hr.Integers(0, 5))
     groups = np.array([0, 0, 1, 1, 2, 2])
-    theirs = Merging(universe, {"a": groups}, {"a": np.array([0.25, 0.75, 0.5, 0.5, 0.1, 0.9])})
-    ours = Merging(universe, {"a": np.array([0, 0, 0, 1, 2, 2])}, {"a": np.full(6, 0.5)})
+    theirs = ValueGroups(universe, {"a": groups}, {"a": np.array([0.25, 0.75, 0.5, 0.5, 0.1, 0.9])})
+    ours = ValueGroups(universe, {"a": np.array([0, 0, 0, 1, 2, 2])}, {"a": np.full(6, 0.5)})
     table = np.array([4.0, 2.0, 10.0])
-    assert np.allclose(ours.regrouped(theirs, "a", table, 0, summed=True), [4 + 1, 1, 10])
-    assert np.allclose(ours.regrouped(theirs, "a", table, 0, summed=False), [(4 + 1) / 1.5, 2, 10])
-    none = Merging.none(universe)
-    assert np.allclose(none.regrouped(theirs, "a", table, 0, summed=True), [1, 3, 1, 1, 1, 9])
-    assert np.allclose(ours.regrouped(none, "a", np.arange(6.0), 0, summed=True), [3, 3, 9])
+    assert np.allclose(ours.regroup(theirs, "a", table, 0, summed=True), [4 + 1, 1, 10])
+    assert np.allclose(ours.regroup(theirs, "a", table, 0, summed=False), [(4 + 1) / 1.5, 2, 10])
+    none = ValueGroups.none(universe)
+    assert np.allclose(none.regroup(theirs, "a", table, 0, summed=True), [1, 3, 1, 1, 1, 9])
+    assert np.allclose(ours.regroup(none, "a", np.arange(6.0), 0, summed=True), [3, 3, 9])
 
 
 def test_a_wide_attribute_is_warm_started_through_its_groups() -> None:
     universe = hr.Universe(place=hr.Integers(0, 99), sex=hr.Categories(["F", "M"]))
     shares = np.outer(1.0 / (1 + np.arange(100)), [0.3, 0.7])
-    tables = [Histogram(universe, np.round(n * shares / shares.sum()).astype(np.int64)) for n in (60_000, 5_000)]
+    tables = [HistogramSource(universe, np.round(n * shares / shares.sum()).astype(np.int64)) for n in (60_000, 5_000)]
     session = hr.open(tables[0], universe=universe, budget=APPROXIMATE, seed=1).append(tables[1])
     learned = session.blocks["2"].engine.knowledge.learned
     assert learned.merging.groups and learned.prior_cells > 0
-    for names, view in (((), session), (("2",), session.over("2"))):
+    for names, view in (((), session), (("2",), session.select_blocks("2"))):
         counts = tables[1].marginal(universe.names) + (0 if names else tables[0].marginal(universe.names))
         for low in (0, 1, 10, 50):
             answer = view.ask(hr.count(place=(low, low + 20), sex="F"))
@@ -551,9 +556,9 @@ def test_all_series_however_often_they_grow_share_half_of_the_second_beta(monkey
 
     def recorded(nodes, blocks, span, beta):
         used.append(beta)
-        return estimated(nodes, blocks, span, beta)
+        return estimate_counts(nodes, blocks, span, beta)
 
-    monkeypatch.setattr("hedgerow.answering.over_time.estimated", recorded)
+    monkeypatch.setattr("hedgerow.answering.over_time.estimate_counts", recorded)
     session = hr.open(block(0), universe=U, budget=APPROXIMATE, seed=1, beta=0.04, reserve=0.5)
     for i in range(4):
         for age in (1, 2, 3):
@@ -564,7 +569,7 @@ def test_all_series_however_often_they_grow_share_half_of_the_second_beta(monkey
 
 def test_a_series_that_a_block_cannot_pay_is_refused_before_any_is_charged() -> None:
     session = grown()
-    session.over("march").ask(hr.count(age=3, smoker=True), within=0.005)
+    session.select_blocks("march").ask(hr.count(age=3, smoker=True), within=0.005)
     spent = [b.spent for b in session.blocks.values()]
     with pytest.raises(BudgetExceeded, match="Every block must be able to pay for its part of the series"):
         session.ask(hr.count(age=3).over_time(share=0.19))
@@ -575,7 +580,7 @@ def test_a_series_that_a_block_cannot_pay_is_refused_before_any_is_charged() -> 
     ("ask", "refusal"),
     [
         (lambda s: s.ask(hr.count(age=1).over_time(), within=0.1), "within must be left out of a count over time"),
-        (lambda s: s.over("march").ask(hr.count(age=1).over_time()), "must be about all blocks, from the first on"),
+        (lambda s: s.select_blocks("march").ask(hr.count(age=1).over_time()), "must be about all blocks, from the first on"),
         (lambda s: s.ask_all([hr.count(age=1).over_time()]), "A count over time must be asked alone"),
         (lambda s: s.ask(hr.linear("age", np.linspace(0, 1, 8)).over_time()), "A count over time must count rows"),
         (lambda s: hr.count(age=1).over_time(span=3), "span must be a power of two"),
@@ -611,7 +616,7 @@ def test_the_bars_of_a_series_hold_for_all_times_and_are_of_the_tree(event) -> N
 
     def of(values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         nodes = [Node(*place, float(value), event) for place, value in zip(places, values, strict=True)]
-        return estimated(nodes, blocks, span, 0.1)
+        return estimate_counts(nodes, blocks, span, 0.1)
 
     true = np.arange(blocks) * 10.0
     values, errors, usual = of(np.array([true[first : last + 1].sum() for first, last in places]))

@@ -31,9 +31,9 @@ from observing import Conditioned, History, Transcript, first_difference
 
 import hedgerow as hr
 from hedgerow import opening
-from hedgerow.data import Histogram
+from hedgerow.data import HistogramSource
 from hedgerow.data.source import DataSource
-from hedgerow.engine.practical.engine import Practical
+from hedgerow.engine.practical.engine import PracticalEngine
 from hedgerow.engine.practical.measure import purchases
 from hedgerow.privacy.noise import Noise
 from hedgerow.session import Session
@@ -67,7 +67,7 @@ def many(copies: int) -> Callable[[list[Row], Path], Any]:
         counts = np.zeros(UNIVERSE.shape, np.int64)
         np.add.at(counts, tuple(cells.T), 1)
         np.add.at(counts, tuple(cells[:FIRST].T), copies - 1)
-        return Histogram(UNIVERSE, counts)
+        return HistogramSource(UNIVERSE, counts)
 
     return made
 
@@ -569,11 +569,11 @@ def data_dependent_cost(patch: pytest.MonkeyPatch) -> None:
 
 
 def data_dependent_draws(patch: pytest.MonkeyPatch) -> None:
-    def again(engine: Practical, query: Any, within: Any) -> None:
+    def again(engine: PracticalEngine, query: Any, within: Any) -> None:
         if is_there(engine._data):
             engine._purchases.buy(query, 0.5)
 
-    before(patch, Practical, "linear", again)
+    before(patch, PracticalEngine, "linear", again)
 
 
 def dtype(patch: pytest.MonkeyPatch) -> None:

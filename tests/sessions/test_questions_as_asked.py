@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 
 import hedgerow as hr
-from hedgerow.data import Histogram
+from hedgerow.data import HistogramSource
 from hedgerow.query.bound import Estimate
-from hedgerow.query.composed import Answers
+from hedgerow.query.composed import AnswerKnowledge
 from hedgerow.query.linear import Linear
 from hedgerow.unsafe import unsafe_answer
 
@@ -65,7 +65,7 @@ def holds(answer: hr.Answer, frame: pd.DataFrame) -> bool:
         hr.count(age=(26, 34)),
         hr.count(age=25),
         hr.count(age={25, 30, 35}),
-        hr.count(age=hr.isnt((26, 34))),
+        hr.count(age=hr.not_((26, 34))),
         hr.count(age=(40, 65), sex="F"),
         hr.count(age=(40, 65)) | hr.count(children=0),
         hr.mean("wage"),
@@ -172,7 +172,7 @@ def test_a_total_is_inside_its_bar_where_the_number_of_rows_is_private_however_f
     given = {"universe": universe, "budget": hr.Budget(1.0, 1e-6, "add-remove"), "profile": profile, "queries": 10}
     missed = 0
     for seed in range(8):
-        session = hr.open(Histogram(universe, counts), seed=seed, **given)
+        session = hr.open(HistogramSource(universe, counts), seed=seed, **given)
         whole, each = session.ask(hr.total("x")), session.ask(hr.group_by("g").total("x"))
         missed += abs(whole.value - true.sum()) > whole.error or bool(np.any(np.abs(each.value - true[0]) > each.error))
         assert whole.error < 0.01 * max(abs(true.sum()), 40_000 * 100)
@@ -260,12 +260,12 @@ class EqualBars:
     def __init__(self, universe: hr.Universe, table: np.ndarray, bar: float) -> None:
         self._universe, self._table, self._bar = universe, table, bar
 
-    def believed(self, query: Linear) -> float:
+    def hypothesis_answer(self, query: Linear) -> float:
         away = tuple(i for i, name in enumerate(self._universe.names) if name not in query.attributes)
         return query.dot(self._table.sum(axis=away))
 
     def linear(self, query: Linear, within: float | None) -> Estimate:
-        return Estimate(self.believed(query), self._bar, "hypothesis")
+        return Estimate(self.hypothesis_answer(query), self._bar, "hypothesis")
 
 
 def test_the_bar_of_a_mean_is_that_of_one_sum_over_its_records() -> None:
@@ -290,13 +290,13 @@ def test_the_bar_of_a_difference_of_counts_is_that_of_one_query() -> None:
 def test_a_quantile_reaches_as_far_as_the_bars_do(first, interval) -> None:
     universe = hr.Universe(x=hr.Integers(0, 3))
     table = np.array([first, 0.8 - first, 0.1, 0.1])
-    assert hr.median("x").on(universe).ends(Answers(EqualBars(universe, table, 0.01))) == interval
+    assert hr.median("x").on(universe).ends(AnswerKnowledge(EqualBars(universe, table, 0.01))) == interval
 
 
 def test_nothing_is_promised_where_nothing_is_known() -> None:
     class KnowsNothing(EqualBars):
         def linear(self, query: Linear, within: float | None) -> Estimate:
-            return Estimate(self.believed(query), None, "hypothesis")
+            return Estimate(self.hypothesis_answer(query), None, "hypothesis")
 
     universe = hr.Universe(x=hr.Range(0, 9, bins=3), y=hr.Integers(0, 2))
     nobody = KnowsNothing(universe, np.full((3, 3), 1 / 9), 0.0)

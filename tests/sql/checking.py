@@ -14,7 +14,7 @@ import hedgerow as hr
 from hedgerow.answer import Answer
 from hedgerow.data import Table
 from hedgerow.query.counts import Query, bound
-from hedgerow.sql import run
+from hedgerow.sql import run_statement
 from hedgerow.unsafe import unsafe_respondent
 
 ROWS = 400
@@ -62,7 +62,7 @@ class Truth:
         return answers
 
     def ours(self, statement: str) -> pd.DataFrame:
-        return run(statement, self.universe, self.ask_all).frame
+        return run_statement(statement, self.universe, self.ask_all).frame
 
     def theirs(self, statement: str) -> pd.DataFrame:
         return self.engine.sql(statement).df()

@@ -7,7 +7,7 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.errors import InvalidInput, TooLarge
-from hedgerow.sql import result, run
+from hedgerow.sql import result, run_statement
 
 REFUSED = {
     "SELECT * FROM data": "rows are private|STAR",
@@ -63,26 +63,28 @@ def test_it_is_refused_in_a_sentence_and_nothing_is_asked(statement: str) -> Non
         raise AssertionError("asked")
 
     with pytest.raises(InvalidInput, match=REFUSED[statement]) as refused:
-        run(statement, checking.UNIVERSE, nobody)
+        run_statement(statement, checking.UNIVERSE, nobody)
     assert str(refused.value).count(". ") >= 2
 
 
 @pytest.mark.parametrize("statement", [3, None, b"SELECT 1"])
 def test_a_statement_is_text(statement: object) -> None:
     with pytest.raises(InvalidInput, match="must be text"):
-        run(statement, checking.UNIVERSE, list)  # type: ignore[arg-type]
+        run_statement(statement, checking.UNIVERSE, list)  # type: ignore[arg-type]
 
 
 def test_a_pattern_is_refused_where_texts_may_occur_that_are_not_declared() -> None:
     universe = hr.Universe(c=hr.Categories(["x", "xy"], other=True))
     with pytest.raises(InvalidInput, match="LIKE must be used on a column whose categories are all declared"):
-        run("SELECT count(*) FROM data WHERE c LIKE 'x%'", universe, lambda queries: pytest.fail("nothing is asked"))
+        run_statement(
+            "SELECT count(*) FROM data WHERE c LIKE 'x%'", universe, lambda queries: pytest.fail("nothing is asked")
+        )
 
 
 def test_more_questions_than_can_be_answered_are_refused_before_any_is_asked(monkeypatch) -> None:
     monkeypatch.setattr(result, "MOST_QUESTIONS", 5)
     universe = hr.Universe(g=hr.Integers(0, 2), x=hr.Integers(0, 3))
     with pytest.raises(TooLarge, match="at most 5 questions"):
-        run(
+        run_statement(
             "SELECT g, count(*), avg(x) FROM data GROUP BY g", universe, lambda queries: pytest.fail("nothing is asked")
         )

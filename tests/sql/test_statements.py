@@ -12,7 +12,7 @@ from sqlglot import expressions as exp
 
 import hedgerow as hr
 from hedgerow.errors import HedgerowError, InvalidInput
-from hedgerow.sql.statement import read
+from hedgerow.sql.statement import read_statement
 
 AT_ONCE, LONG = 100, 5_000  # long: four times this many
 
@@ -88,7 +88,7 @@ def test_groupings_mean_the_same_however_the_parser_lists_them(layout, monkeypat
     universe = hr.Universe(a=hr.Flag(), b=hr.Flag(), c=hr.Flag(), d=hr.Flag())
     text = "SELECT count(*) AS n FROM data GROUP BY a, ROLLUP (b), CUBE (c), GROUPING SETS ((d), ())"
     sets = [["a", *b, *c, *d] for b in (["b"], []) for c in (["c"], []) for d in (["d"], [])]
-    assert [list(columns) for columns in read(text, universe).sets] == sets
+    assert [list(columns) for columns in read_statement(text, universe).sets] == sets
 
 
 @pytest.mark.audit

@@ -12,7 +12,7 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.answer import Answer
-from hedgerow.sql import run
+from hedgerow.sql import run_statement
 from hedgerow.sql.conditions import value_of
 
 UNIVERSE = hr.Universe(f=hr.Flag(missing=True), m=hr.Categories(["p", "q", None]), k=hr.Integers(0, 2, missing=True))
@@ -112,7 +112,7 @@ def test_the_bar_of_a_deviation_reaches_to_the_farther_root_of_its_variance(vari
     def told(queries: list[hr.Query]) -> list[Answer]:
         return [Answer(query, variance, error, "measured", 0.0) for query in queries]
 
-    (row,) = run("SELECT stddev_pop(k) AS x FROM data", UNIVERSE, told).frame.itertuples()
+    (row,) = run_statement("SELECT stddev_pop(k) AS x FROM data", UNIVERSE, told).frame.itertuples()
     ends = [math.sqrt(max(0.0, end)) for end in (variance - error, variance + error)]
     assert row.x == math.sqrt(variance)
     assert row.x_error == pytest.approx(max(abs(row.x - end) for end in ends))
@@ -121,7 +121,7 @@ def test_the_bar_of_a_deviation_reaches_to_the_farther_root_of_its_variance(vari
 @pytest.mark.parametrize("variance", [4.0, 0.25, 0.0, -1.0])
 def test_a_deviation_is_the_root_of_a_variance_that_is_a_plain_number_too(variance) -> None:
     """Whoever answers without bars gives numbers. A noisy variance below 0 has the root of 0."""
-    (row,) = run(
+    (row,) = run_statement(
         "SELECT stddev_pop(k) AS x, 2 * var_pop(k) AS y FROM data", UNIVERSE, lambda qs: [variance] * len(qs)
     ).rows
     assert row == (math.sqrt(max(0.0, variance)), 2 * variance)

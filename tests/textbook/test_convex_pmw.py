@@ -19,7 +19,7 @@ from sequential import is_kept
 from hedgerow import losses
 from hedgerow.convex.sets import Box, L1Ball, L2Ball, Simplex
 from hedgerow.convex.solver import public_minimum as solver
-from hedgerow.data import Histogram
+from hedgerow.data import HistogramSource
 from hedgerow.data.exact_counts import everywhere
 from hedgerow.errors import BudgetExceeded, InvalidInput, TooLarge
 from hedgerow.model.hypothesis import Hypothesis
@@ -44,9 +44,9 @@ QUERIES = 8
 X = math.sqrt(3)  # the norm of two features of ±1 and the intercept
 
 FAMILIES = {  # S, the oracle, and losses of the family
-    "bounded": (2 * X, oracles.NoisyGradientDescent(X, 2.0, 3), ["Logistic", "Huber"]),
-    "generalised linear": (2 * X, oracles.RegularisedOutputPerturbation(X, 1.0, 3, 2 * X), ["Logistic", "Huber"]),
-    "strongly convex": (10.5, oracles.OutputPerturbation(5.25, 0.5, 3, 10.5), ["ridge"]),
+    "bounded": (2 * X, oracles.NoisyGradientDescentOracle(X, 2.0, 3), ["Logistic", "Huber"]),
+    "generalised linear": (2 * X, oracles.RegularizedOutputPerturbationOracle(X, 1.0, 3, 2 * X), ["Logistic", "Huber"]),
+    "strongly convex": (10.5, oracles.OutputPerturbationOracle(5.25, 0.5, 3, 10.5), ["ridge"]),
 }
 ALPHA = {"bounded": 0.14, "generalised linear": 0.1, "strongly convex": 0.03}  # in S
 
@@ -89,36 +89,36 @@ def in_one_cell(rows: float) -> np.ndarray:
 
 
 def started(config, counts, noise=None, budget=BUDGET):
-    data = Histogram(BITS, counts.reshape(BITS.shape))
+    data = HistogramSource(BITS, counts.reshape(BITS.shape))
     accountant = Accountant(budget)
     return convex_pmw.OnlineConvexPMW(config, data, accountant, noise or Seeded(0)), accountant
 
 
 def excess(risk, over, theta, marginal) -> float:
-    return risk.objective(marginal).value(theta) - solver.minimised(risk, marginal, over, 1e-6).value
+    return risk.objective(marginal).value(theta) - solver.minimize_over(risk, marginal, over, 1e-6).value
 
 
 class WorstAndBest:
     """Chose the data, rebuilds the hypothesis from the answers alone, and asks what it has most wrong, or least."""
 
     def __init__(self, config, counts, pool):
-        self.data = Histogram(BITS, counts.reshape(BITS.shape))
+        self.data = HistogramSource(BITS, counts.reshape(BITS.shape))
         self.config, self.pool, self.mine = config, pool, Hypothesis(BITS)
         self.marginals = [self.data.marginal(risk.attributes) / self.data.rows for risk, _ in pool]
-        self.least = [solver.minimised(pool[i][0], m, BALL, 1e-6).value for i, m in enumerate(self.marginals)]
+        self.least = [solver.minimize_over(pool[i][0], m, BALL, 1e-6).value for i, m in enumerate(self.marginals)]
         self._seen, self._errors = 0, None
 
     def __call__(self, past):
         for turn in past[self._seen :]:
             if turn.answer.source == "oracle":
-                believed = convex_pmw.minimiser_on(self.mine, *self.pool[turn.query], self.config.alpha)
+                believed = convex_pmw.minimizer_on(self.mine, *self.pool[turn.query], self.config.alpha)
                 risk = self.pool[turn.query][0]
                 factor = convex_pmw.log_factor(self.config, risk, believed, turn.answer.theta)
                 self.mine.add_factor(risk.attributes, factor)
                 self._errors = None
         self._seen = len(past)
         if self._errors is None:
-            thetas = [convex_pmw.minimiser_on(self.mine, *query, self.config.alpha).theta for query in self.pool]
+            thetas = [convex_pmw.minimizer_on(self.mine, *query, self.config.alpha).theta for query in self.pool]
             self._errors = [self.error(i, theta) for i, theta in enumerate(thetas)]
         return int(np.argmin(self._errors) if len(past) % 3 == 2 else np.argmax(self._errors))
 
@@ -215,7 +215,7 @@ def drawn(instance):
     rng = np.random.default_rng(seed)
     cells = math.prod(risk.shape)
     believed, truth = (rng.dirichlet(np.full(cells, spread)).reshape(risk.shape) for _ in range(2))
-    return risk, over, believed, truth, solver.minimised(risk, believed, over, 1e-7, stationary=True), rng
+    return risk, over, believed, truth, solver.minimize_over(risk, believed, over, 1e-7, stationary=True), rng
 
 
 @given(instances)
@@ -234,7 +234,7 @@ def test_claim_3_5_every_better_theta_is_a_linear_query_the_hypothesis_has_wrong
 @settings(max_examples=40, deadline=None)
 def test_claim_3_6_an_update_has_progress_above_a_quarter_of_alpha(instance, share):
     risk, over, believed, truth, found, _ = drawn(instance)
-    best = solver.minimised(risk, truth, over, 1e-7)
+    best = solver.minimize_over(risk, truth, over, 1e-7)
     objective = risk.objective(truth)
     error = objective.value(found.theta) - best.value
     alpha = 2 * error * (1 - 1e-6)  # so that err > α/2
@@ -258,9 +258,9 @@ def divergence(truth, believed) -> float:
 def without_noise(risk, over, truth, alpha, eta, sign=-1.0, most=10**6):
     """Figure 3 for one loss with exact answers: the updates until err ≤ α/2, and KL(D‖D̂) before each."""
     believed, gone, updates = np.full(risk.shape, 1 / truth.size), [], 0
-    best = solver.minimised(risk, truth, over, 1e-8)
+    best = solver.minimize_over(risk, truth, over, 1e-8)
     while updates <= most:
-        found = solver.minimised(risk, believed, over, 1e-6)
+        found = solver.minimize_over(risk, believed, over, 1e-6)
         if risk.objective(truth).value(found.theta) - best.value <= alpha / 2:
             break
         gone.append(divergence(truth, believed))
@@ -326,8 +326,8 @@ def test_the_printed_step_size_raises_the_potential_where_s_is_large():
     risk, over, S = linear_loss(SIZES[2], cells=2)
     alpha = S / 2
     believed, truth = np.array([0.49, 0.51]), np.array([0.64, 0.36])
-    found = solver.minimised(risk, believed, over)
-    theta = solver.minimised(risk, truth, over).theta
+    found = solver.minimize_over(risk, believed, over)
+    theta = solver.minimize_over(risk, truth, over).theta
     assert excess(risk, over, found.theta, truth) > alpha / 2
     u = convex_pmw.direction(risk, found, theta)
     printed = math.sqrt(math.log(1024) / convex_pmw.update_bound(alpha, 1024, S, "paper"))
@@ -342,7 +342,7 @@ def test_the_printed_step_size_raises_the_potential_where_s_is_large():
 def test_the_accuracy_game_with_more_queries_than_rounds_is_lost_by_what_is_printed(monkeypatch, printed, holds):
     """At S = 0.01 and α = S there are 222 rounds. Against one wrong loss asked 270 times the printed listing runs out."""
     risk, over, S = linear_loss(SIZES[0])
-    oracle = oracles.NoisyGradientDescent(S / 2, 2.0, 1)
+    oracle = oracles.NoisyGradientDescentOracle(S / 2, 2.0, 1)
     rows = 10 * math.ceil(convex_pmw.rows_needed(BUDGET, S, BETA, 270, 1024, S, oracle))  # so that few steps do
     config = convex_pmw.configure(
         BUDGET, cells=1024, rows=rows, queries=270, beta=BETA, scale_S=S, oracle=oracle, alpha=S
@@ -353,7 +353,7 @@ def test_the_accuracy_game_with_more_queries_than_rounds_is_lost_by_what_is_prin
     counts = np.where(np.arange(1024) == 0, rows, 0)
 
     class Stubborn:
-        data = Histogram(risk.universe, counts)
+        data = HistogramSource(risk.universe, counts)
 
         def __call__(self, past):
             return risk
@@ -374,7 +374,7 @@ def test_an_arbitrary_subgradient_at_a_kink_breaks_claim_3_5_where_the_one_sided
     universe = Universe.from_sizes({"x": 3, "pad": 2})
     risk, over = losses.Absolute(target="x").on(universe), Box(-1.0, 1.0)
     believed, truth = np.array([0.05, 0.9, 0.05]), np.array([0.0, 0.0, 1.0])
-    found = solver.minimised(risk, believed, over)
+    found = solver.minimize_over(risk, believed, over)
     assert found.theta == pytest.approx([0.0], abs=1e-6)
     theta = np.array([1.0])
     error = float(truth @ (risk.losses(found.theta) - risk.losses(theta)))
@@ -407,7 +407,7 @@ def test_a_linear_query_asked_as_a_convex_one_has_the_same_answer_error_and_dire
     ).on(universe)
     over = Box(0.0, 1.0)
     believed, truth = (rng.dirichlet(np.full(12, 0.5)).reshape(3, 4) for _ in range(2))
-    found = solver.minimised(risk, believed, over)
+    found = solver.minimize_over(risk, believed, over)
     assert found.theta[0] == pytest.approx(float((table * believed).sum()), abs=1e-7)  # θ̂ = ⟨q, D̂⟩
     gap = float((table * (truth - believed)).sum())
     assert excess(risk, over, found.theta, truth) == pytest.approx(gap**2 / 2, abs=1e-6)
@@ -425,7 +425,7 @@ def test_a_linear_query_asked_as_a_convex_one_has_the_same_answer_error_and_dire
 def test_a_flag_asked_for_its_mean_is_the_same_query():
     universe = Universe({"q": Flag(), "z": Flag()})
     risk = losses.Squared(target="q").on(universe)
-    assert solver.minimised(risk, np.array([0.3, 0.7]), Box(0.0, 1.0)).theta == pytest.approx([0.7])
+    assert solver.minimize_over(risk, np.array([0.3, 0.7]), Box(0.0, 1.0)).theta == pytest.approx([0.7])
     assert risk.scale(Box(0.0, 1.0)) == 1.0
 
 
@@ -440,13 +440,13 @@ def test_one_row_moves_the_error_by_at_most_what_the_guard_is_billed_for(instanc
     S = risk.scale(over)
     counts = rng.integers(0, 4, risk.shape)
     counts.reshape(-1)[0] += 1
-    theta = solver.minimised(risk, rng.dirichlet(np.ones(counts.size)).reshape(risk.shape), over, 1e-6).theta
+    theta = solver.minimize_over(risk, rng.dirichlet(np.ones(counts.size)).reshape(risk.shape), over, 1e-6).theta
     fewer = counts.copy()
     fewer.reshape(-1)[0] -= 1
     other = fewer.copy()
     other.reshape(-1)[rng.integers(other.size)] += 1
     for near, budget in ((other, BUDGET), (fewer, Budget(1.0, 1e-9, "add-remove"))):
-        billed = budget.bounded(S) + 2 * convex_pmw.NUMERICAL * S
+        billed = budget.bounded_sum(S) + 2 * convex_pmw.NUMERICAL * S
         guard = AboveThreshold(billed, 1.0, 1.0)
         config = dataclasses.replace(configured(), bound=S, alpha=0.1 * S, scale=float(counts.sum()), guard=guard)
         excess = convex_pmw.excess_in(config, risk, over, theta, budget, config.scale)
@@ -475,9 +475,9 @@ def test_the_families_need_the_rows_of_table_1():
     """Halving α takes 4 times the rows, and 8 for generalised linear models, whose dimension then costs nothing."""
     S = 2 * X
     of = lambda a, oracle: convex_pmw.rows_needed(BUDGET, a * S, BETA, QUERIES, 1024, S, oracle)  # noqa: E731
-    descent = oracles.NoisyGradientDescent(X, 2.0, 3)
+    descent = oracles.NoisyGradientDescentOracle(X, 2.0, 3)
     assert of(0.02, descent) / of(0.04, descent) == pytest.approx(4, rel=0.15)
-    free = oracles.RegularisedOutputPerturbation(X, 1.0, 3, S)
+    free = oracles.RegularizedOutputPerturbationOracle(X, 1.0, 3, S)
     assert of(0.02, free) / of(0.04, free) == pytest.approx(8, rel=0.15)
     wide = [dataclasses.replace(oracle, dimension=10**6) for oracle in (descent, free)]
     assert of(0.02, wide[0]) > 5 * of(0.02, descent)
@@ -527,7 +527,7 @@ def test_losses_with_kinks_are_answered_like_the_others():
     rng = np.random.default_rng(7)
     counts = in_one_cell(config.scale)
     mechanism, _ = started(config, counts)
-    data = Histogram(BITS, counts.reshape(BITS.shape))
+    data = HistogramSource(BITS, counts.reshape(BITS.shape))
     for kind in ("Hinge", "Absolute", "Hinge", "Pinball"):
         names = [f"x{j}" for j in rng.choice(10, 3, replace=False)]
         risk = loss_of(kind, names[0], names[1:]).on(BITS)
@@ -537,7 +537,7 @@ def test_losses_with_kinks_are_answered_like_the_others():
 
 
 def test_a_refused_query_never_touches_the_data():
-    class Untouchable(Histogram):
+    class Untouchable(HistogramSource):
         rows = 10**10  # public
 
         def marginal(self, attributes):
@@ -611,7 +611,7 @@ def test_losses_outside_the_generalised_linear_family_are_refused():
 
 
 def test_under_add_remove_the_number_of_rows_is_never_read():
-    class Uncounted(Histogram):
+    class Uncounted(HistogramSource):
         @property
         def rows(self):
             raise AssertionError("read the private number of rows")
@@ -641,12 +641,12 @@ def test_the_offline_release_stops_with_every_loss_within_alpha():
     """Means of flags, ½(θ − q)² on [0, 1]: S = L = σ = 1."""
     flags = Universe({f"q{i}": Flag() for i in range(10)})
     workload = [(losses.Squared(target=f"q{i}").on(flags), Box(0.0, 1.0)) for i in range(3)]
-    oracle = oracles.OutputPerturbation(1.0, 1.0, 1, 1.0)
+    oracle = oracles.OutputPerturbationOracle(1.0, 1.0, 1, 1.0)
     given = {"cells": 1024, "rows": 10**7, "queries": 3, "beta": BETA, "scale_S": 1.0, "alpha": 0.1, "oracle": oracle}
     config = convex_offline.configure(BUDGET, **given)
     per_round = [BUDGET.cost(event) for event in (config.choice, config.measurement, config.online.plan.event)]
     assert config.online.rounds * sum(per_round) <= BUDGET.total * (1 + 1e-12)
-    data = Histogram(flags, in_one_cell(10**7).reshape(flags.shape))
+    data = HistogramSource(flags, in_one_cell(10**7).reshape(flags.shape))
     accountant = Accountant(BUDGET)
     found = convex_offline.release(config, workload, data, accountant, Seeded(0))
     assert found.stopped and 0 < found.updates < config.online.rounds
@@ -694,12 +694,12 @@ def test_an_oracle_is_billed_for_what_its_theorem_says_of_neighbours(neighbours)
     """Minima of Λ-strongly convex sums whose gradients differ by at most G are G/Λ apart: G = 2L, or L where a row goes."""
     budget, n, cost = Budget(1.0, 1e-9, neighbours), 10**6, 1e-3
     G = 2.0 if neighbours == "replace" else 1.0
-    plan = oracles.RegularisedOutputPerturbation(X, 1.0, 3, 2 * X).plan(budget, cost, n, 0.01)
+    plan = oracles.RegularizedOutputPerturbationOracle(X, 1.0, 3, 2 * X).plan(budget, cost, n, 0.01)
     assert plan.noise.sensitivity >= G * X / plan.ridge + 2 * plan.distance
-    plan = oracles.NoisyGradientDescent(X, 2.0, 3).plan(budget, cost, n, 0.01)
+    plan = oracles.NoisyGradientDescentOracle(X, 2.0, 3).plan(budget, cost, n, 0.01)
     assert plan.noise.sensitivity >= G * X
     if neighbours == "replace":
-        plan = oracles.OutputPerturbation(5.25, 0.5, 3, 10.5).plan(budget, cost, n, 0.01)
+        plan = oracles.OutputPerturbationOracle(5.25, 0.5, 3, 10.5).plan(budget, cost, n, 0.01)
         assert plan.noise.sensitivity >= 2 * 5.25 / (n * 0.5) + 2 * plan.distance
 
 
@@ -718,9 +718,9 @@ def test_the_stop_of_an_offline_release_is_decided_by_a_measurement():
     flags = Universe({f"q{i}": Flag() for i in range(10)})
     workload = [(losses.Squared(target=f"q{i}").on(flags), Box(0.0, 1.0)) for i in range(3)]
     given = {"cells": 1024, "rows": 10**7, "queries": 3, "beta": BETA, "scale_S": 1.0, "alpha": 0.1}
-    config = convex_offline.configure(BUDGET, oracle=oracles.OutputPerturbation(1.0, 1.0, 1, 1.0), **given)
+    config = convex_offline.configure(BUDGET, oracle=oracles.OutputPerturbationOracle(1.0, 1.0, 1, 1.0), **given)
     accountant = Accountant(BUDGET)
-    data = Histogram(flags, in_one_cell(10**7).reshape(flags.shape))
+    data = HistogramSource(flags, in_one_cell(10**7).reshape(flags.shape))
     convex_offline.release(config, workload, data, accountant, Seeded(0))
     *above, last = [entry.released[0] for entry in accountant.entries() if entry.why == "convex offline: error"]
     stop = 5 / 8 * 0.1 * 10**7

@@ -26,16 +26,16 @@ ROWS = in_memory({"a": X[:, 0], "b": X[:, 1], "y": Y})
 RICH = Budget(1e6, 0.5)
 
 
-def risk(ridge: float = 0.0, **changes) -> descent.Risk:
+def risk(ridge: float = 0.0, **changes) -> descent.ClippedRisk:
     loss = losses.Logistic(target="y", features=["a", "b"], intercept=False, ridge=ridge)
-    return descent.Risk(loss, changes.pop("over", L2Ball(1.0)), **changes)
+    return descent.ClippedRisk(loss, changes.pop("over", L2Ball(1.0)), **changes)
 
 
-def average(of: descent.Risk, theta: np.ndarray) -> float:
+def average(of: descent.ClippedRisk, theta: np.ndarray) -> float:
     return float(of.loss.value(X @ theta, Y * 1.0).mean()) + of.loss.ridge / 2 * float(theta @ theta)
 
 
-def least(of: descent.Risk) -> float:
+def least(of: descent.ClippedRisk) -> float:
     """By projected gradient descent on everything, to 10⁻⁶."""
     theta = np.zeros(2)
     for _ in range(3000):
@@ -50,7 +50,7 @@ def test_the_expected_excess_on_the_table_is_within_the_theorem(ridge) -> None:
     of = risk(ridge)
     plan = descent.configure(of, N, alpha=0.4)
     assert plan.expected_excess <= 0.4 and plan.choice is None and plan.runs == 1
-    found = [descent.minimise(plan, ROWS, Accountant(RICH, 0.25), Seeded(s)) for s in range(6)]
+    found = [descent.minimize(plan, ROWS, Accountant(RICH, 0.25), Seeded(s)) for s in range(6)]
     assert np.mean([average(of, theta) for theta in found]) - least(of) <= plan.expected_excess
     assert all(of.over.contains(theta) for theta in found)
     fewer = descent.configure(of, N, alpha=0.4, noise=0.01)
@@ -88,7 +88,7 @@ def test_iterates_are_projected_where_the_listing_forgets_to() -> None:
 
 def test_values_out_of_bounds_are_cut_and_what_is_no_number_is_0() -> None:
     rows = in_memory({"a": [5.0, np.nan, -math.inf, 0.5], "y": [3.0, np.nan, 1.0, 0.2]})
-    of = descent.Risk(losses.Logistic(target="y", features=["a"], intercept=True), L2Ball(1.0))
+    of = descent.ClippedRisk(losses.Logistic(target="y", features=["a"], intercept=True), L2Ball(1.0))
     found, labels = of.rows(rows, np.arange(4))
     assert found.tolist() == [[1.0, 1.0], [0.0, 1.0], [-1.0, 1.0], [0.5, 1.0]] and labels.tolist() == [1, 0, 1, 0]
 
@@ -98,7 +98,7 @@ def test_boosting_chooses_the_best_run_by_bounded_scores_of_a_sample() -> None:
     assert plan.runs == math.ceil(math.log2(2 / 0.2)) == 4
     assert isinstance(plan.choice.sample, DistinctRows) and isinstance(plan.choice.inner, Exponential)
     ledger = Accountant(RICH, 0.25)
-    theta = descent.minimise(plan, ROWS, ledger, Seeded(0))
+    theta = descent.minimize(plan, ROWS, ledger, Seeded(0))
     assert average(plan.risk, theta) - least(plan.risk) <= 1.5
     assert len(ledger.entries()) == plan.calls + 1 and ledger.entries()[-1].event == plan.choice
     scored = risk().scores(ROWS, [np.zeros(2), np.array([0.8, -0.4]), np.array([-1.0, 0.0])], np.zeros(2))
@@ -110,7 +110,7 @@ def test_boosting_chooses_the_best_run_by_bounded_scores_of_a_sample() -> None:
 def test_all_of_it_is_refused_before_anything_is_asked() -> None:
     plan, ledger = descent.configure(risk(), N, alpha=0.4), Accountant(Budget(0.01, 0.0))
     with pytest.raises(BudgetExceeded, match=f"for {plan.calls} queries"):
-        descent.minimise(plan, ROWS, ledger, Seeded(0))
+        descent.minimize(plan, ROWS, ledger, Seeded(0))
     assert ledger.spent == 0 and plan.calls == 2 * plan.steps and isinstance(plan.query.event.inner, Laplace)
 
 
@@ -118,7 +118,7 @@ def test_all_of_it_is_refused_before_anything_is_asked() -> None:
     ("make", "said"),
     [
         (lambda: risk(over=Unconstrained()), "must be bounded"),
-        (lambda: descent.Risk(losses.Logistic(), L2Ball(1.0)), "must have a target"),
+        (lambda: descent.ClippedRisk(losses.Logistic(), L2Ball(1.0)), "must have a target"),
         (lambda: descent.configure(risk(), N, alpha=0.4, beta=2.0), "beta must be between"),
         (lambda: descent.configure(risk(), N, alpha=1e-9), "alpha must be larger"),
     ],

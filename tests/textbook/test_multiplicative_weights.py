@@ -15,13 +15,13 @@ def test_halving_makes_at_most_log2_n_mistakes_when_one_expert_is_perfect():
             truth = RNG.random(200) < 0.5
             advice = RNG.random((200, experts_count)) < 0.5
             advice[:, RNG.integers(experts_count)] = truth
-            assert experts.halving(advice, truth).mistakes <= experts.halving_mistakes(experts_count)
+            assert experts.run_halving(advice, truth).mistakes <= experts.halving_mistakes(experts_count)
 
 
 def test_halving_meets_its_bound_when_half_of_the_experts_err_every_day():
     # expert i errs on day t when bit t of i is 1, and on a tie "down" is predicted, which is wrong
     bits = (np.arange(16)[None, :] >> np.arange(4)[:, None]) & 1
-    result = experts.halving(bits == 0, np.ones(4, bool))
+    result = experts.run_halving(bits == 0, np.ones(4, bool))
     assert result.mistakes == experts.halving_mistakes(16) == 4
     assert np.flatnonzero(result.weights).tolist() == [0]
 
@@ -86,7 +86,7 @@ def test_losses_and_steps_out_of_range_are_refused():
     with pytest.raises(InvalidInput, match=r"gamma must be in \(0, ½\]"):
         experts.multiplicative_weights([[0.0, 1.0]], gamma=0.6)
     with pytest.raises(InvalidInput, match="days × experts"):
-        experts.halving([True, False], [True, False])
+        experts.run_halving([True, False], [True, False])
     with pytest.raises(InvalidInput, match="alpha must be between 0 and 1"):
         experts.update_bound(0.0, 8, "paper")
     with pytest.raises(InvalidInput, match="step must be 'paper' or 'hoeffding'"):
@@ -96,15 +96,15 @@ def test_losses_and_steps_out_of_range_are_refused():
 def test_an_update_moves_the_answer_towards_the_truth_and_nothing_else_about_it_matters():
     weights = np.log(np.array([0.1, 0.2, 0.3, 0.4]))
     query = np.array([1.0, 0.0, 0.0, 1.0])
-    before = query @ experts.normalized(weights)
-    lower = experts.normalized(weights + experts.log_factor(query, overshoots=True, eta=0.3))
-    higher = experts.normalized(weights + experts.log_factor(query, overshoots=False, eta=0.3))
+    before = query @ experts.normalize(weights)
+    lower = experts.normalize(weights + experts.log_factor(query, overshoots=True, eta=0.3))
+    higher = experts.normalize(weights + experts.log_factor(query, overshoots=False, eta=0.3))
     assert query @ lower < before < query @ higher
     # 1 − q and −q differ by a constant, which normalising takes away
-    assert np.allclose(higher, experts.normalized(weights + 0.3 * query))
+    assert np.allclose(higher, experts.normalize(weights + 0.3 * query))
     assert np.allclose(
-        experts.normalized(weights + experts.linear_log_factor(query, overshoots=True, eta=0.3)) * (1 - 0.3 * before),
-        experts.normalized(weights) * (1 - 0.3 * query),
+        experts.normalize(weights + experts.linear_log_factor(query, overshoots=True, eta=0.3)) * (1 - 0.3 * before),
+        experts.normalize(weights) * (1 - 0.3 * query),
     )
 
 
@@ -117,7 +117,7 @@ def test_the_potential_falls_by_what_theorem_4_10_says_at_every_mistake():
             if abs(gap) < 0.1:
                 continue
             factor = experts.log_factor(query, overshoots=bool(gap > 0), eta=experts.step_size(0.1, step))
-            after = experts.normalized(np.log(p) + factor)
+            after = experts.normalize(np.log(p) + factor)
             assert D @ np.log(after / p) >= gain  # Ψ − Ψ'
 
 

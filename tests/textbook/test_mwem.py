@@ -3,7 +3,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from hedgerow.data import Histogram
+from hedgerow.data import HistogramSource
 from hedgerow.errors import InvalidInput
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.events import Exponential
@@ -22,10 +22,10 @@ WORKLOAD = [Linear.from_table(UNIVERSE, ("a", "b"), t) for t in RNG.integers(0, 
 ]
 
 
-def skewed() -> Histogram:
+def skewed() -> HistogramSource:
     counts = np.zeros(UNIVERSE.size, np.int64)
     counts[[5, 9]] = N // 2
-    return Histogram(UNIVERSE, counts)
+    return HistogramSource(UNIVERSE, counts)
 
 
 def configured(budget=APPROXIMATE, **change):
@@ -59,7 +59,7 @@ def test_all_rounds_together_cost_the_budget_and_no_more(budget, step):
 
 
 def test_uniform_data_stop_in_the_first_round():
-    data = Histogram(UNIVERSE, np.full(UNIVERSE.size, N // UNIVERSE.size))
+    data = HistogramSource(UNIVERSE, np.full(UNIVERSE.size, N // UNIVERSE.size))
     released = mwem.release(configured(), WORKLOAD, data, Accountant(APPROXIMATE), Seeded(0))
     assert (released.updates, released.stopped, len(released.measurements)) == (0, True, 1)
 
@@ -81,7 +81,7 @@ def test_the_scores_move_by_at_most_one_when_a_row_is_replaced():
         neighbour[rng.integers(UNIVERSE.size)] += 1
         seen.clear()
         for c in (counts, neighbour):
-            mwem.release(one_round, WORKLOAD, Histogram(UNIVERSE, c), Accountant(APPROXIMATE), Watched(0))
+            mwem.release(one_round, WORKLOAD, HistogramSource(UNIVERSE, c), Accountant(APPROXIMATE), Watched(0))
         moved.append(np.abs(seen[0] - seen[1]).max())
     assert max(moved) <= 1
     assert max(moved) == 1  # attained by counts: the sensitivity is not overstated
@@ -140,7 +140,7 @@ def test_an_error_of_three_alpha_does_not_stop_it_and_one_of_alpha_does():
     for share, stops in ((0.5 + 3 * 0.05, False), (0.5 + 0.05, True)):
         counts = np.full((4, 3, 2), (1 - share) / 12 * N)
         counts[..., 0] = share / 12 * N
-        data = Histogram(UNIVERSE, counts.round().astype(np.int64))
+        data = HistogramSource(UNIVERSE, counts.round().astype(np.int64))
         released = mwem.release(configured(queries=1), [half], data, Accountant(APPROXIMATE), Seeded(0))
         assert (released.updates == 0) == stops
 

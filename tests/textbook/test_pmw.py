@@ -3,7 +3,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from hedgerow.data import Histogram
+from hedgerow.data import HistogramSource
 from hedgerow.data.exact_counts import everywhere
 from hedgerow.errors import BudgetExceeded, InvalidInput, TooLarge
 from hedgerow.model.hypothesis import Hypothesis
@@ -27,10 +27,10 @@ def configured(budget=APPROXIMATE, **change):
     return pmw.configure(budget, **given)
 
 
-def skewed() -> Histogram:
+def skewed() -> HistogramSource:
     counts = np.zeros(UNIVERSE.size, np.int64)
     counts[5] = N
-    return Histogram(UNIVERSE, counts)
+    return HistogramSource(UNIVERSE, counts)
 
 
 def started(budget=APPROXIMATE, data=None, noise=None, **change):
@@ -100,7 +100,7 @@ def test_parameters_out_of_range_are_refused_by_name(change, message):
 
 
 def test_what_the_hypothesis_knows_is_answered_for_nothing_within_an_open_round():
-    uniform = Histogram(UNIVERSE, np.full(UNIVERSE.size, N // UNIVERSE.size))
+    uniform = HistogramSource(UNIVERSE, np.full(UNIVERSE.size, N // UNIVERSE.size))
     mechanism, accountant = started(data=uniform)
     rng = np.random.default_rng(0)
     answers = [mechanism.ask(random_count(rng)) for _ in range(100)]
@@ -126,7 +126,7 @@ def test_what_the_hypothesis_has_wrong_is_measured_and_learned():
 
 @pytest.mark.parametrize("noise", [Noise(), Seeded(1)], ids=["private", "seeded"])
 def test_answers_come_from_the_attributes_of_the_query_alone(noise):
-    class OnlyMarginals(Histogram):
+    class OnlyMarginals(HistogramSource):
         def marginal(self, attributes):
             assert len(tuple(attributes)) <= 2
             return super().marginal(attributes)
@@ -182,7 +182,7 @@ def test_after_c_updates_nothing_more_is_answered_or_charged():
 
 
 def test_a_refused_query_never_touches_the_data():
-    class Untouchable(Histogram):
+    class Untouchable(HistogramSource):
         def marginal(self, attributes):
             raise AssertionError("touched the data")
 
@@ -207,7 +207,7 @@ def test_a_refused_query_never_touches_the_data():
 def test_a_round_whose_measurement_was_spent_elsewhere_answers_nothing_whatever_the_data(cell):
     counts = np.zeros(UNIVERSE.size, np.int64)
     counts[cell] = N
-    mechanism, accountant = started(data=Histogram(UNIVERSE, counts))
+    mechanism, accountant = started(data=HistogramSource(UNIVERSE, counts))
     mechanism.ask(Linear.from_table(UNIVERSE, (), 1.0))  # opens a round
     accountant.charge(Gaussian(1.0, (2 * accountant.remaining) ** -0.5))
     with pytest.raises(BudgetExceeded, match="must afford a measurement"):
@@ -215,7 +215,7 @@ def test_a_round_whose_measurement_was_spent_elsewhere_answers_nothing_whatever_
 
 
 def test_under_add_remove_the_number_of_rows_is_never_read():
-    class Uncounted(Histogram):
+    class Uncounted(HistogramSource):
         @property
         def rows(self):
             raise AssertionError("read the private number of rows")
@@ -230,7 +230,7 @@ def test_under_add_remove_the_number_of_rows_is_never_read():
 def test_a_universe_of_10_to_the_30_cells_is_as_good_as_a_small_one():
     universe = Universe.from_sizes({f"x{i:02}": 10 for i in range(30)})
 
-    class Concentrated(Histogram):
+    class Concentrated(HistogramSource):
         """All rows have the value 3 everywhere; no array over the universe exists."""
 
         def __init__(self):
@@ -284,7 +284,7 @@ def test_an_analyst_can_ask_at_any_gap_it_wants():
     uniform = np.full(UNIVERSE.size, 1 / UNIVERSE.size)
     query = everywhere(UNIVERSE, analyst([]))
     assert query @ (analyst.truth - uniform) == pytest.approx(0.1, abs=0.05)
-    turn = games.Turn(None, pmw.PMWAnswer(0.0, "hypothesis", 0.0), 0.0)
+    turn = games.GameTurn(None, pmw.PMWAnswer(0.0, "hypothesis", 0.0), 0.0)
     worst = everywhere(UNIVERSE, analyst([turn])) @ (analyst.truth - uniform)
     assert worst == pytest.approx(np.abs(analyst.truth - uniform).sum() / 2)  # total variation
 
@@ -302,7 +302,9 @@ def test_a_game_ends_when_the_mechanism_refuses_and_says_so():
 @pytest.mark.parametrize(("step", "eta"), [("paper", 0.05 / 2), ("hoeffding", 4 * 0.05)])
 def test_an_update_is_that_of_the_book_with_the_step_of_the_theorem(step, eta):
     """D̂' ∝ D̂·exp(−η(1 − q)) where the hypothesis has too little, so of q's quarter the share p becomes p/(p + (1 − p)e^−η)."""
-    mechanism, _ = started(step=step, scale=10**8, data=Histogram(UNIVERSE, 100 * skewed().marginal(UNIVERSE.names)))
+    mechanism, _ = started(
+        step=step, scale=10**8, data=HistogramSource(UNIVERSE, 100 * skewed().marginal(UNIVERSE.names))
+    )
     query = Linear.from_table(UNIVERSE, ("a",), [1.0, 0.0, 0.0, 0.0])
     assert mechanism.ask(query).source == "measured"
     assert mechanism.hypothesis.answer(query) == pytest.approx(0.25 / (0.25 + 0.75 * np.exp(-eta)), rel=1e-12)

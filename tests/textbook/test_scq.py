@@ -27,7 +27,7 @@ def fifth(indices: np.ndarray) -> np.ndarray:
 
 def test_an_answer_is_one_row_and_one_coin_and_costs_exactly_that() -> None:
     config, ledger = scq.scq(N, 0.1), Accountant(Budget(1.0, 0.0))
-    found = scq.flips(config, fifth, N, ledger, Seeded(0))
+    found = scq.sample_yes_no(config, fifth, N, ledger, Seeded(0))
     assert found.shape == (1,) and found.dtype == bool
     α = config.heads / COIN
     assert 0.1 - 2**-32 < α <= 0.1
@@ -38,7 +38,7 @@ def test_an_answer_is_one_row_and_one_coin_and_costs_exactly_that() -> None:
 def test_answers_average_to_within_alpha_of_the_table() -> None:
     """Lemma 12: the expectation is q + α(1 − 2q). 200,000 answers: five standard deviations are 0.005."""
     config = scq.scq(N, 0.1)
-    said = scq.flips(config, fifth, N, Accountant(Budget(1e9, 0.0)), Seeded(1), 200_000).mean()
+    said = scq.sample_yes_no(config, fifth, N, Accountant(Budget(1e9, 0.0)), Seeded(1), 200_000).mean()
     assert abs(said - (0.2 + 0.1 * 0.6)) < 0.005
     assert abs(scq.honest(said, config.flip) - 0.2) < 0.005 / 0.8
 
@@ -50,11 +50,11 @@ def test_answers_average_to_within_alpha_of_the_table() -> None:
         (lambda: scq.scq(N, 1e-12), "at least 2"),
         (lambda: scq.scq(0, 0.1), "rows must be"),
         (
-            lambda: scq.flips(scq.scq(2 * N, 0.1), fifth, N, Accountant(Budget(1.0, 0.0)), Seeded(0)),
+            lambda: scq.sample_yes_no(scq.scq(2 * N, 0.1), fifth, N, Accountant(Budget(1.0, 0.0)), Seeded(0)),
             "table's 1000 rows",
         ),
         (
-            lambda: scq.flips(scq.scq(N, 0.1), fifth, N, Accountant(Budget(1.0, 0.0, "add-remove")), Seeded(0)),
+            lambda: scq.sample_yes_no(scq.scq(N, 0.1), fifth, N, Accountant(Budget(1.0, 0.0, "add-remove")), Seeded(0)),
             "Poisson",
         ),
     ],
@@ -69,7 +69,7 @@ def test_what_its_loss_does_not_hold_for_is_refused(make, said) -> None:
 
 def test_an_interval_narrows_as_it_runs_and_ends_with_the_budget() -> None:
     ledger, config = Accountant(Budget(2.0, 1e-6)), scq.scq(100_000, 0.05)
-    found = list(scq.counting(config, fifth, 100_000, ledger, Seeded(2), beta=0.05, at_once=20_000))
+    found = list(scq.count_by_flips(config, fifth, 100_000, ledger, Seeded(2), beta=0.05, at_once=20_000))
     assert len(found) > 10
     for earlier, later in itertools.pairwise(found):
         assert earlier.low <= later.low <= later.value <= later.high <= earlier.high
@@ -77,11 +77,11 @@ def test_an_interval_narrows_as_it_runs_and_ends_with_the_budget() -> None:
     assert found[-1].low <= 0.2 <= found[-1].high and found[-1].error < 0.01
     assert found[-1].cost == pytest.approx(ledger.spent)
     with pytest.raises(BudgetExceeded):
-        next(scq.counting(config, fifth, 100_000, ledger, Seeded(2), beta=0.05, at_once=20_000))
+        next(scq.count_by_flips(config, fifth, 100_000, ledger, Seeded(2), beta=0.05, at_once=20_000))
 
 
 def test_flips_come_a_tenth_more_at_a_time_unless_told() -> None:
-    counted = scq.counting(scq.scq(N, 0.2), fifth, N, Accountant(Budget(1e9, 0.0)), Seeded(0), beta=0.1)
+    counted = scq.count_by_flips(scq.scq(N, 0.2), fifth, N, Accountant(Budget(1e9, 0.0)), Seeded(0), beta=0.1)
     assert [c.flips for c in itertools.islice(counted, 25)][-6:] == [20, 22, 24, 26, 28, 30]
 
 
@@ -109,7 +109,7 @@ def test_an_interval_is_what_the_mixture_does_not_rule_out() -> None:
 
 
 def test_proposition_13_needs_as_many_flips_as_algorithm_1_needs_rows() -> None:
-    assert scq.flips_for(0.1, 0.05, 10) == math.ceil(2 * math.log(4 * 10 / 0.05) / 0.01)
+    assert scq.samples_for(0.1, 0.05, 10) == math.ceil(2 * math.log(4 * 10 / 0.05) / 0.01)
 
 
 # The population
@@ -125,9 +125,12 @@ def test_theorem_11_expectations_are_within_alpha_of_the_population_under_an_ada
     def fails(seed: int) -> bool:
         bits = np.random.default_rng(seed).integers(0, 2, (n, k - 1))
         ledger, noise = Accountant(budget), Seeded(seed)
-        said = [scq.flips(config, lambda rows, j=j: bits[rows, j] * STEPS, n, ledger, noise)[0] for j in range(k - 1)]
+        said = [
+            scq.sample_yes_no(config, lambda rows, j=j: bits[rows, j] * STEPS, n, ledger, noise)[0]
+            for j in range(k - 1)
+        ]
         common = (bits == np.array(said)).mean(axis=1) >= 0.5
-        scq.flips(config, lambda rows: common[rows] * STEPS, n, ledger, noise)
+        scq.sample_yes_no(config, lambda rows: common[rows] * STEPS, n, ledger, noise)
         in_table = [*bits.mean(axis=0), common.mean()]
         truth = [*[0.5] * (k - 1), _majority(k - 1)]
         expected = [config.flip + (1 - 2 * config.flip) * q for q in in_table]

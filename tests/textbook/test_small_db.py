@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import chi2
 
 from hedgerow import audit
-from hedgerow.data import Histogram
+from hedgerow.data import HistogramSource
 from hedgerow.data.exact_counts import everywhere
 from hedgerow.errors import BudgetExceeded, InvalidInput, TooLarge
 from hedgerow.privacy.budget import Budget
@@ -22,8 +22,8 @@ LINE = Universe.from_sizes({"x": 4})
 BITS = Universe.from_sizes({"a": 2, "b": 2})
 
 
-def data_of(universe: Universe, *counts: int) -> Histogram:
-    return Histogram(universe, np.array(counts))
+def data_of(universe: Universe, *counts: int) -> HistogramSource:
+    return HistogramSource(universe, np.array(counts))
 
 
 def law(universe, queries, counts, m, epsilon) -> dict[tuple[int, ...], float]:
@@ -61,7 +61,7 @@ def test_theorem_4_5_holds_at_its_number_of_rows():
     failures, rng = 0, np.random.default_rng(0)
     for seed in range(runs):
         counts = rng.multinomial(rows, rng.dirichlet(np.full(4, 0.3)))
-        data = Histogram(LINE, counts)
+        data = HistogramSource(LINE, counts)
         y = small_db.release(queries, data, Accountant(Budget(epsilon, 0.0)), Seeded(seed), alpha=alpha / 2)
         assert y.rows == bounds.small_db_size(alpha / 2, len(queries))
         failures += max(abs(q.dot(data.marginal(q.attributes)) / rows - y.answer(q)) for q in queries) > alpha
@@ -96,7 +96,7 @@ def test_the_score_moves_by_at_most_the_sensitivity_it_is_billed_for():
         neighbour[rng.integers(4)] += 1
         seen.clear()
         for c in (counts, neighbour):
-            small_db.release(queries, Histogram(BITS, c), Accountant(Budget(1.0, 0.0)), Watched(0), size=5)
+            small_db.release(queries, HistogramSource(BITS, c), Accountant(Budget(1.0, 0.0)), Watched(0), size=5)
         (one, event), (other, _) = seen
         shift = one - other  # up to a constant, which is the best score of each
         moved.append((shift.max() - shift.min()) / 2 / event.sensitivity)

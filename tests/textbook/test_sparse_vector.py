@@ -405,9 +405,9 @@ def test_a_sparse_vector_taken_up_has_the_tops_it_had():
     progress = Progress()
     for value in (1e6, 1e6, -1e6):  # two rounds end, and the third is open
         _, progress = step(config, progress, value, accountant, noise)
-    assert sparse_vector.resumed(config, accountant.entries()) == Progress(tops=2)
+    assert sparse_vector.resume_state(config, accountant.entries()) == Progress(tops=2)
     other = SparseVector(5.0, guard_round(1.0), rounds=3)
-    assert sparse_vector.resumed(other, accountant.entries()) == Progress(tops=0)
+    assert sparse_vector.resume_state(other, accountant.entries()) == Progress(tops=0)
 
 
 @pytest.mark.parametrize("rounds", [1, 30])

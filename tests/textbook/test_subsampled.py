@@ -31,7 +31,7 @@ ROWS = in_memory({"x": np.arange(50_000) % 2 == 0})
 HALF = statistic_values(ROWS, statistic(lambda x: x, "x", vectorised=True))
 
 
-def answers(plan: subsampled.Plan, runs: int, budget: Budget, seed: int = 0) -> np.ndarray:
+def answers(plan: subsampled.SamplePlan, runs: int, budget: Budget, seed: int = 0) -> np.ndarray:
     ledger, noise = Accountant(budget), Seeded(seed)
     return np.array([subsampled.answer(plan, HALF, ROWS.rows, ledger, noise).value for _ in range(runs)])
 
@@ -89,7 +89,7 @@ def test_a_plan_for_more_rows_than_there_are_is_refused_for_it_would_be_billed_t
         subsampled.answer(subsampled.plan(10**6, alpha=0.1, beta=0.1), HALF, ROWS.rows, ledger, Seeded(0))
     cheap = Subsampled(DistinctRows(10, ROWS.rows), Laplace(0.5, 10.0, subsampled.GRID))
     with pytest.raises(InvalidInput, match="The sensitivity must be 1 row"):
-        subsampled.answer(subsampled.Plan(cheap, 0.1, 0.1, 10.0), HALF, ROWS.rows, ledger, Seeded(0))
+        subsampled.answer(subsampled.SamplePlan(cheap, 0.1, 0.1, 10.0), HALF, ROWS.rows, ledger, Seeded(0))
     with pytest.raises(InvalidInput, match="size must be at least about"):
         subsampled.plan(10**6, alpha=0.01, beta=0.1, size=10)
     assert ledger.spent == 0

@@ -52,7 +52,7 @@ def test_a_range_has_dates_as_ends() -> None:
     dates = hr.Dates("2020-01-01", "2020-12-31", "month", missing=True)
     inside = dates.mask((D(2020, 3, 1), D(2020, 5, 31)))
     assert inside.nonzero()[0].tolist() == [2, 3, 4] == dates.mask(("2020-03-01", "2020-05-31")).nonzero()[0].tolist()
-    assert dates.mask(hr.isnt((D(2020, 3, 1), None))).nonzero()[0].tolist() == [0, 1, 12]
+    assert dates.mask(hr.not_((D(2020, 3, 1), None))).nonzero()[0].tolist() == [0, 1, 12]
     assert hr.count(d=(D(2020, 3, 1), None)).on(hr.Universe(d=dates)).table.sum() == 10
 
 

@@ -40,7 +40,7 @@ def test_a_value_a_set_a_range_a_mask_and_a_negation_select_cells(universe) -> N
     assert universe["children"].mask({0, 4}).nonzero()[0].tolist() == [0, 4]
     assert universe["children"].mask((1, 3)).nonzero()[0].tolist() == [1, 2, 3]
     assert universe["children"].mask((None, 1)).nonzero()[0].tolist() == [0, 1]
-    assert universe["children"].mask(hr.isnt(0)).nonzero()[0].tolist() == [1, 2, 3, 4]
+    assert universe["children"].mask(hr.not_(0)).nonzero()[0].tolist() == [1, 2, 3, 4]
     assert universe["smoker"].mask(np.array([False, True])).tolist() == [False, True]
 
 

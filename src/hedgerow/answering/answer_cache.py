@@ -13,7 +13,7 @@ from hedgerow._types import Array
 from hedgerow.convex.minimize import BoundMinimize
 from hedgerow.engine.interface import Answers
 from hedgerow.query.bound import Bound, Estimate
-from hedgerow.query.composed import Composed
+from hedgerow.query.composed import ComposedQuestion
 from hedgerow.query.counts import BoundMarginal
 from hedgerow.query.linear import Linear
 
@@ -72,7 +72,7 @@ class AnswerCache:
 
     def ask(self, bound: Bound[Any], within: float | None) -> Estimate:
         """Answer a bound question. A question composed of several others is cached as a whole, too."""
-        if not isinstance(bound, Composed):
+        if not isinstance(bound, ComposedQuestion):
             return bound.ask(self, within)
         known = self._kept(bound, within)
         asked: Any = self if within is None else RefreshingCache(self, self._engine)
@@ -85,9 +85,9 @@ class AnswerCache:
             known = self.ready(query)
         return self.keep(query, self._engine.linear(query, within)) if known is None else known
 
-    def believed(self, query: Linear) -> float:
+    def hypothesis_answer(self, query: Linear) -> float:
         """Return the hypothesis' answer to a linear query, without an error bar."""
-        return self._engine.believed(query)
+        return self._engine.hypothesis_answer(query)
 
     @property
     def least_rows(self) -> float:
@@ -111,17 +111,17 @@ class AnswerCache:
         known = self._kept(table, within)
         return self.keep(table, self._engine.marginal(table, within)) if known is None else known
 
-    def minimise(self, question: BoundMinimize, within: float | None) -> Estimate:
+    def minimize(self, question: BoundMinimize, within: float | None) -> Estimate:
         """Answer a convex question, from the cache or by the engine."""
         known = self._kept(question, within)
-        return self.keep(question, self._engine.minimise(question, within)) if known is None else known
+        return self.keep(question, self._engine.minimize(question, within)) if known is None else known
 
     def _kept(self, bound: Bound[Any], within: float | None) -> Estimate | None:
         """Return the cached answer, marked as a repeat, if its bar is at most ``within``; else None."""
         known = self._known_of(bound)
         if known is None or (within is not None and (known.error is None or np.max(known.error) > within * (1 + 1e-9))):
             return None
-        return replace(_with_arrays(known, self._shelf.taken), source="repeat")
+        return replace(_with_arrays(known, self._shelf.take_copy), source="repeat")
 
     def _known_of(self, bound: Bound[Any]) -> Estimate | None:
         """Return the cached answer as it is stored, read from the log if it is not in memory."""
@@ -151,9 +151,9 @@ class RefreshingCache:
             return said
         return free[0]
 
-    def believed(self, query: Linear) -> float:
+    def hypothesis_answer(self, query: Linear) -> float:
         """Return the hypothesis' answer to a linear query, without an error bar."""
-        return self._engine.believed(query)
+        return self._engine.hypothesis_answer(query)
 
     @property
     def least_rows(self) -> float:

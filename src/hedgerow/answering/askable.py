@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from hedgerow import _html
-from hedgerow._memory import KEPT, STACKED, at_most, limited, require
-from hedgerow._progress import counting_bar
+from hedgerow._memory import KEPT, STACKED, at_most, limit_memory, require
+from hedgerow._progress import show_bar
 from hedgerow.answer import Answer
 from hedgerow.answering import answer_history
 from hedgerow.answering.answer_cache import AnswerCache
@@ -23,11 +23,11 @@ from hedgerow.engine.interface import Answers
 from hedgerow.engine.practical.certificate.certified_bounds import Certificate
 from hedgerow.engine.public import PublicAnswers
 from hedgerow.errors import InvalidInput
-from hedgerow.generalise.statement import Generalisation, stated
+from hedgerow.generalise.statement import PopulationStatement, population_statement
 from hedgerow.model.hypothesis import Hypothesis
 from hedgerow.privacy.budget import Budget
 from hedgerow.query.bound import Bound, Estimate
-from hedgerow.query.composed import Composed
+from hedgerow.query.composed import ComposedQuestion
 from hedgerow.query.counts import Query, Resolution
 from hedgerow.query.counts import bound as bound_to
 from hedgerow.query.linear import Linear
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from hedgerow.answering.summary import Summary
-    from hedgerow.sql.result import Result
+    from hedgerow.sql.result import SqlResult
 
 # ask_all answers at most this many questions in one vectorized batch
 AT_ONCE = 8192
@@ -117,7 +117,7 @@ class Askable(ABC):
         return self._engine.certificate
 
     @property
-    def generalisation(self) -> Generalisation:
+    def generalisation(self) -> PopulationStatement:
         """Bound on the distance between all answers so far and the population, and the theorem that gives it.
 
         The bound assumes that the rows are independent draws from the population. With several blocks it covers the
@@ -125,7 +125,7 @@ class Askable(ABC):
         """
         asked = self._numbers_given()
         rows = self.rows if self.budget.neighbours == "replace" else None
-        return stated(self.budget, rows=rows, asked=asked, sample_beta=self._beta)
+        return population_statement(self.budget, rows=rows, asked=asked, sample_beta=self._beta)
 
     def population_error(self, answer: Answer) -> float | None:
         """Return the error bar of a fraction for the population, or None if no theorem gives one.
@@ -212,7 +212,7 @@ class Askable(ABC):
         self._require_all()
         asked = list(queries)
         answers: list[Answer] = []
-        with limited(self._limit), counting_bar("answering", len(asked), progress) as advance:
+        with limit_memory(self._limit), show_bar("answering", len(asked), progress) as advance:
             # binding comes first, so that a bad question is refused before anything is spent
             bound = bind_questions(asked, self.universe, resolution)
             at_once = at_most(STACKED * max(self.universe.shape), AT_ONCE)
@@ -265,12 +265,12 @@ class Askable(ABC):
         """
         return self.sql_result(statement).frame
 
-    def sql_result(self, statement: str) -> Result:
+    def sql_result(self, statement: str) -> SqlResult:
         """Run a SELECT as ``sql`` does, and return a result whose cells are answers."""
-        from hedgerow.sql.result import run
+        from hedgerow.sql.result import run_statement
 
-        with limited(self._limit):
-            return run(statement, self.universe, lambda queries: self.ask_all(queries, scale="rows"))
+        with limit_memory(self._limit):
+            return run_statement(statement, self.universe, lambda queries: self.ask_all(queries, scale="rows"))
 
     def synthetic(self, rows: int | None = None, *, resolution: Literal["values", "bins"] = "values") -> pd.DataFrame:
         """Draw synthetic records whose counts match the hypothesis. Costs nothing.
@@ -291,7 +291,7 @@ class Askable(ABC):
         """
         wanted = require_record_options(round(self.rows) if rows is None else rows, resolution)
         self._require_all()
-        with limited(self._limit), self._alone():
+        with limit_memory(self._limit), self._alone():
             return synthetic_records(self.hypothesis, wanted, self._generator, resolution, self.certificate)
 
     # Summaries and reports
@@ -320,7 +320,7 @@ class Askable(ABC):
             return scaled_answer(query, bound, bound.ask(public, None), 0.0, scale, public)
 
         self._require_all()
-        with limited(self._limit), self._alone():
+        with limit_memory(self._limit), self._alone():
             return describe(
                 self.universe,
                 public.hypothesis,
@@ -385,12 +385,12 @@ def _linears(bound: Bound[Any]) -> Iterable[Linear]:
     """Return the linear queries that answering a question needs in any case."""
     if isinstance(bound, Linear):
         return (bound,)
-    return bound.linears if isinstance(bound, Composed) else ()
+    return bound.linears if isinstance(bound, ComposedQuestion) else ()
 
 
 def bind_questions(queries: Sequence[Query], universe: Universe, resolution: Resolution) -> list[Bound[Any]]:
     """Bind questions to the universe, and refuse them if the tables of their parts exceed the memory limit."""
     bound = [bound_to(query, universe, resolution) for query in queries]
-    cells = sum(each.kept_cells(universe) for each in bound if isinstance(each, Composed))
+    cells = sum(each.kept_cells(universe) for each in bound if isinstance(each, ComposedQuestion))
     require("The tables of all parts of the questions", cells, KEPT, "Ask fewer at a time, or with coarser bins")
     return bound

@@ -14,7 +14,7 @@ from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.ledger import Ledger
 
 if TYPE_CHECKING:
-    from hedgerow.engine.sampling import Sampling
+    from hedgerow.engine.sampling import RowSampling
 
 # default name of the block that a session is opened on
 FIRST = "1"
@@ -32,7 +32,7 @@ class Block:
     engine: Engine = field(repr=False)
     cache: AnswerCache = field(repr=False)
     beta: float
-    sampling: Sampling | None = field(default=None, repr=False)
+    sampling: RowSampling | None = field(default=None, repr=False)
 
     @property
     def rows(self) -> float:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from hedgerow.answer import Answer
 from hedgerow.answering.blocks import Block
-from hedgerow.engine.over_time import Column, Node, Series, estimated
+from hedgerow.engine.over_time import BlockSource, Node, Series, estimate_counts
 from hedgerow.errors import InvalidInput
 from hedgerow.privacy.noise import Noise
 from hedgerow.query.bound import Source
@@ -32,7 +32,7 @@ def series_of(
         raise InvalidInput(
             "A count over time must be about all blocks, from the first on. Found some of them. Ask the session itself."
         )
-    columns = [Column(block.data, block.ledger) for block in blocks]
+    columns = [BlockSource(block.data, block.ledger) for block in blocks]
     return Series(query, query.counts(blocks[0].data.universe, resolution), columns, noise)
 
 
@@ -43,7 +43,7 @@ def answer_over_time(
     count = len(blocks)
     # half of the β of appended blocks, divided over all series and all numbers of blocks that a series may have
     beta = blocks[0].beta / 2 / (series.number * (series.number + 1)) / (count * (count + 1))
-    values, errors, typical = estimated(nodes, count, query.span, beta)
+    values, errors, typical = estimate_counts(nodes, count, query.span, beta)
     labels = (("block", tuple(block.name for block in blocks)), ("count", ("in it", "so far")))
     source: Source = "measured" if cost else "repeat"
     return Answer(query, values, errors, source, cost, labels, typical=typical)

@@ -14,35 +14,37 @@ from hedgerow.query.counts import Query
 from hedgerow.query.row_statistic import RowStatistic
 
 if TYPE_CHECKING:
-    from hedgerow.engine.sampling import Sampling
-    from hedgerow.textbook.scq import Counted
+    from hedgerow.engine.sampling import RowSampling
+    from hedgerow.textbook.scq import FlipInterval
 
 
 class RowQuestions:
     """The questions of a session that are answered by sampling rows."""
 
     _ledger: Ledger | Accounts
-    _sampling: Sampling | None
+    _sampling: RowSampling | None
 
-    def flip(self, predicate: Query, *, lies: float = 0.05) -> bool:
+    def sample_yes_no(self, predicate: Query, *, lies: float = 0.05) -> bool:
         """Return the yes/no answer of one random row, which is false with probability ``lies``.
 
         The session must be opened with ``rows=``.
         """
         with self._ledger.asking(predicate):
-            return require_rows(self._sampling).flip(predicate, lies)
+            return require_rows(self._sampling).sample_yes_no(predicate, lies)
 
-    def flips(self, predicate: Query, *, lies: float = 0.05, at_once: int | None = None) -> Iterator[Counted]:
+    def sample_yes_no_stream(
+        self, predicate: Query, *, lies: float = 0.05, at_once: int | None = None
+    ) -> Iterator[FlipInterval]:
         """Estimate the fraction of rows that say yes from a stream of flips, more precisely with each flip taken.
 
         All intervals of one call hold together, so the caller may look at them to decide when to stop. ``at_once`` is
         the number of flips between two intervals; by default it grows by a tenth of all flips so far. The session must
         be opened with ``rows=``.
         """
-        return require_rows(self._sampling).counting(predicate, lies, at_once)
+        return require_rows(self._sampling).count_stream(predicate, lies, at_once)
 
 
-def require_rows(sampling: Sampling | None) -> Sampling:
+def require_rows(sampling: RowSampling | None) -> RowSampling:
     """Return the sampler of raw rows, or refuse if the session keeps none."""
     if sampling is None:
         raise InvalidInput(
@@ -58,7 +60,7 @@ def answer_of_rows(
     scale: Scale,
     rows: float,
     ledger: Ledger | Accounts,
-    sampling: Sampling | None,
+    sampling: RowSampling | None,
 ) -> Answer:
     """Answer a statistic of raw values by sampling some of the ``rows`` rows."""
     with ledger.asking(query) as bill:

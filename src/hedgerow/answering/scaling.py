@@ -11,7 +11,7 @@ from hedgerow.answer import Answer
 from hedgerow.engine.interface import Answers
 from hedgerow.errors import InvalidInput
 from hedgerow.query.bound import Bound, Estimate
-from hedgerow.query.composed import Composed
+from hedgerow.query.composed import ComposedQuestion
 from hedgerow.query.counts import Query
 from hedgerow.query.linear import Linear
 
@@ -23,7 +23,7 @@ def scaled_answer(
 ) -> Answer:
     """Turn an estimate into an answer, in fractions or in rows. ``engine`` knows the number of rows."""
     value, error, coarse, usual = estimate.value, estimate.error, estimate.resolution, estimate.typical
-    in_rows = not isinstance(bound, Linear) and isinstance(bound, Composed) and bound.in_rows
+    in_rows = not isinstance(bound, Linear) and isinstance(bound, ComposedQuestion) and bound.in_rows
     if in_rows or (scale == "rows" and bound.is_fraction):
         rows = engine.rows
         bar_in_rows = engine.total_error_in_rows if in_rows else engine.error_in_rows
@@ -44,7 +44,7 @@ def require_scale(scale: str) -> None:
 
 def bar_of_answer(within: Any, bound: Bound[Any]) -> float:
     """Check a requested error bar and return it: a fraction of the rows, or a number in the units of the answer."""
-    if not isinstance(bound, Composed) or bound.is_fraction:
+    if not isinstance(bound, ComposedQuestion) or bound.is_fraction:
         return bar_of_fraction(within)
     if bound.in_rows:
         raise InvalidInput(f"within must be left out of a total. Found {within!r}. Buy the mean instead.")

@@ -25,7 +25,7 @@ from hedgerow.model.hypothesis import Hypothesis
 from hedgerow.query.counts import Query, count, marginal
 from hedgerow.query.ratios import mean
 from hedgerow.query.statistics import quantile, variance
-from hedgerow.universe.attributes import MISSING
+from hedgerow.universe.attributes import MISSING, Integers
 from hedgerow.universe.universe import Universe
 
 if TYPE_CHECKING:
@@ -175,8 +175,8 @@ def _add_number(found: dict[str, Any], bars: dict[str, float], universe: Univers
     edges = getattr(universe[name], "edges", None)
     if edges is not None:
         found["min"], found["max"] = float(edges[0]), float(edges[-1])
-    elif hasattr(universe[name], "low"):
-        found["min"], found["max"] = universe[name].low, universe[name].high
+    elif isinstance(attribute := universe[name], Integers):
+        found["min"], found["max"] = attribute.low, attribute.high
 
 
 def _add(found: dict[str, Any], bars: dict[str, float], name: str, answer: Answer) -> None:

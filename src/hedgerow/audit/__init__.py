@@ -1,18 +1,19 @@
-"""Tools to check privacy claims: lower bounds on ε from runs, exact losses, and broken mechanisms to catch.
+"""Tools to check privacy claims: lower bounds on ε from runs, and exact losses.
 
 - ``bounds``: lower bounds on ε from the frequencies of an event on two neighbours, with a stated confidence; the number
   of runs that a claim takes.
 - ``sampled``: ``distinguish`` for any mechanism; ``learned``: statistics for categories, vectors and sequences.
 - ``exact``: ε, δ(ε) and ρ of two known laws, against the claim of an event.
 - ``one_run``: one run of a whole session with many canaries.
-- ``gallery``: broken mechanisms, the claim of each, and the audit that catches it.
-- ``ours``: every mechanism of this package on its worst neighbours (``convex_cases``, ``session_cases``, ``erm_cases``,
-  ``row_cases``); ``report`` runs all of them and writes docs/audit.md.
+
+``hedgerow.research.audit_cases`` has every mechanism of this package on its worst neighbours, and broken mechanisms that
+these tools catch. ``python -m hedgerow.audit`` runs all of them.
 
 A bound above a claim refutes it, at the stated confidence. A bound below it proves nothing: the proofs are in
 docs/proofs.
 """
 
+from hedgerow._renamed import renamed_names
 from hedgerow.audit.bounds import (
     clopper_pearson,
     epsilon_lower_bound,
@@ -25,7 +26,7 @@ from hedgerow.audit.exact import (
     Pair,
     Verdict,
     above_threshold_pair,
-    checked,
+    check_pair,
     exponential_pair,
     gaussian_pair,
     laplace_pair,
@@ -40,7 +41,7 @@ __all__ = [
     "PerProcess",
     "Verdict",
     "above_threshold_pair",
-    "checked",
+    "check_pair",
     "clopper_pearson",
     "distinguish",
     "epsilon_lower_bound",
@@ -55,3 +56,5 @@ __all__ = [
     "reachable_epsilon",
     "runs_to_tell",
 ]
+
+__getattr__ = renamed_names(__name__, {"checked": "check_pair"})

@@ -161,15 +161,13 @@ def best_tail(
     return Tail(float(thresholds[i]), bool(family < 2), bool(family % 2 == 0), float(promises[family, i]))
 
 
-def bound_of_hits(hits: int, hits_neighbour: int, runs: int, *, delta: float = 0.0, confidence: float = 0.999) -> float:
+def bound_of_hits(hits: int, neighbor_hits: int, runs: int, *, delta: float = 0.0, confidence: float = 0.999) -> float:
     """Return a lower bound on ε from the hits of one event in the same number of runs on either neighbour.
 
     The event must have been chosen beforehand.
     """
     _require(runs >= 1, runs, 1, confidence, delta)
-    return max(
-        0.0, _bound(hits, hits_neighbour, runs, delta, (1 - confidence) / 2)
-    )  # two probabilities share the error
+    return max(0.0, _bound(hits, neighbor_hits, runs, delta, (1 - confidence) / 2))  # two probabilities share the error
 
 
 def chosen_runs(runs: int) -> int:
@@ -297,8 +295,8 @@ def _tail_probabilities(
     return p, q
 
 
-def _bound(hits: int, hits_neighbour: int, runs: int, delta: float, error: float) -> float:
-    p, q = clopper_pearson(hits, runs, error)[0], clopper_pearson(hits_neighbour, runs, error)[1]
+def _bound(hits: int, neighbor_hits: int, runs: int, delta: float, error: float) -> float:
+    p, q = clopper_pearson(hits, runs, error)[0], clopper_pearson(neighbor_hits, runs, error)[1]
     return math.log((p - delta) / q) if p > delta else -math.inf
 
 

@@ -148,7 +148,7 @@ class Verdict:
         return not self.excess
 
 
-def checked(pair: Pair, claim: Event | tuple[float, float], orders: Sequence[float] = ORDERS) -> Verdict:
+def check_pair(pair: Pair, claim: Event | tuple[float, float], orders: Sequence[float] = ORDERS) -> Verdict:
     """Compare a pair with the (ε, ρ) of an event: the pure loss, δ at losses up to ε, and D_α at every order.
 
     The δ that ρ-zCDP allows at ε is the bound of Bun & Steinke, e^(−(ε − ρ)²/4ρ).
@@ -236,12 +236,13 @@ def thresholded_pair(noise: Gaussian, threshold: int, counts: ArrayLike, neighbo
     A value that does not occur is never released.
     """
     each = [
-        _told(noise, threshold, int(a), int(b)) for a, b in zip(np.asarray(counts), np.asarray(neighbour), strict=True)
+        _value_laws(noise, threshold, int(a), int(b))
+        for a, b in zip(np.asarray(counts), np.asarray(neighbour), strict=True)
     ]
     return functools.reduce(Pair.then, each)
 
 
-def _told(noise: Gaussian, threshold: int, count: int, other: int) -> Pair:
+def _value_laws(noise: Gaussian, threshold: int, count: int, other: int) -> Pair:
     """Return the laws of one value's release for two true counts."""
     k = np.arange(math.ceil(-CUT * noise.sigma), math.floor(CUT * noise.sigma) + max(count, other) + 1)
 

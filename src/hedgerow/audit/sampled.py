@@ -54,7 +54,7 @@ class Finding:
     """The result of an audit: with probability ``confidence``, ε at δ is at least ``epsilon``.
 
     ``reachable`` is the largest bound that these runs could have given. ``hits`` counts how often the event happened on
-    either neighbour, among ``judged`` runs on each. A bound below a claim proves nothing: another event or pair may be
+    either neighbour, among ``judge_event`` runs on each. A bound below a claim proves nothing: another event or pair may be
     worse.
     """
 
@@ -137,17 +137,17 @@ def distinguish(
     if statistic is not None or kind == "number":
         score = float if statistic is None else statistic
         scores = [np.array([score(z) for z in outputs], dtype=float) for outputs in (first, second)]
-        return judged(scores[0], scores[1], bounds.chosen_runs(runs), delta=delta, confidence=confidence)
+        return judge_event(scores[0], scores[1], bounds.chosen_runs(runs), delta=delta, confidence=confidence)
     learning, choosing = int(_LEARN * runs), int(_LEARNED * runs)
     scorers = LEARNERS[kind](first[:learning], second[:learning])
     best = max(scorers, key=lambda scorer: _promise(scorer, first, second, learning, choosing, delta, confidence))
     scores = [best(outputs[learning:]) for outputs in (first, second)]
-    return judged(
+    return judge_event(
         scores[0], scores[1], choosing - learning, delta=delta, confidence=confidence, runs=runs, what="learned score"
     )
 
 
-def judged(
+def judge_event(
     first: Array,
     second: Array,
     choosing: int,

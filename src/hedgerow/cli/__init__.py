@@ -13,10 +13,10 @@ from typing import Annotated
 import typer
 
 from hedgerow.cli import asking, checks, ledger, planning, publishing, starting
-from hedgerow.cli.output import Guarded
+from hedgerow.cli.output import GuardedGroup
 
 app = typer.Typer(
-    cls=Guarded,
+    cls=GuardedGroup,
     no_args_is_help=True,
     rich_markup_mode=None,  # loading Rich would take most of the time of --help
     pretty_exceptions_enable=False,  # they show the values of variables, and therefore rows

@@ -11,7 +11,7 @@ import typer
 import hedgerow as hr
 from hedgerow.cli.desk import account, session, spent_line
 from hedgerow.cli.file import DEFAULT, File, Place
-from hedgerow.cli.output import AsJson, Seed, complain, require_table_file, show, table, working, written
+from hedgerow.cli.output import AsJson, Seed, complain, require_table_file, show, show_progress, table, write_table
 from hedgerow.cli.published_file import PublishedFile, file_at
 from hedgerow.errors import BudgetExceeded, InvalidInput
 
@@ -22,11 +22,14 @@ if TYPE_CHECKING:
     from hedgerow.query import parse
     from hedgerow.query.counts import Query
     from hedgerow.session import Session
-    from hedgerow.sql.result import Result
+    from hedgerow.sql.result import SqlResult
     from hedgerow.universe.attributes import Attribute
     from hedgerow.universe.universe import Universe
 
-Who = Annotated[str, typer.Option(help="Analyst on whose behalf to ask, for caps and for the record of spending.")]
+AnalystName = Annotated[
+    str,
+    typer.Option("--analyst", "--who", help="Analyst on whose behalf to ask, for caps and for the record of spending."),
+]
 Over = Annotated[
     list[str] | None,
     typer.Option("--over", help="Ask about this block; given twice, about all blocks from first to last."),
@@ -55,7 +58,7 @@ def ask(
     resolution: Annotated[str, typer.Option(help="Ask about values, or about the bins of the coded table.")] = "values",
     over: Over = None,
     place: Place = DEFAULT,
-    who: Who = "",
+    analyst: AnalystName = "",
     as_json: AsJson = False,
     seed: Seed = None,
 ) -> None:
@@ -68,7 +71,7 @@ def ask(
         raise InvalidInput("--price must come with --within. Found none. Give the error that the answers may have.")
     refused: BudgetExceeded | None = None
     answers: list[Answer] = []
-    with session(file, who, seed) as whole:
+    with session(file, analyst, seed) as whole:
         opened = _about(whole, over)
         options: Any = {"scale": scale, "resolution": resolution}
         if price:
@@ -107,11 +110,11 @@ def _question(given: str) -> Query:
 
 def _lines(source: Path | None, file: File | PublishedFile) -> list[str]:
     """Return the questions of a file, one per line, without blank lines and comments (#)."""
-    lines = (line.strip() for line in _read(source, file).splitlines())
+    lines = (line.strip() for line in _read_questions(source, file).splitlines())
     return [line for line in lines if line and not line.startswith("#")]
 
 
-def _read(source: Path | None, file: File | PublishedFile) -> str:
+def _read_questions(source: Path | None, file: File | PublishedFile) -> str:
     """Read a file of questions; refuse the table itself."""
     if source is None:
         return ""
@@ -175,7 +178,7 @@ def _about(opened: Session, over: list[str] | None) -> Session:
         raise InvalidInput(
             f"--over must be given once or twice. Found it {len(over)} times. Name the first and the last block."
         )
-    return opened.over(*over) if over else opened
+    return opened.select_blocks(*over) if over else opened
 
 
 def sql(
@@ -184,7 +187,7 @@ def sql(
     out: Annotated[Path | None, typer.Option(help="Write the rows to a .csv or .parquet file (one statement).")] = None,
     over: Over = None,
     place: Place = DEFAULT,
-    who: Who = "",
+    analyst: AnalystName = "",
     as_json: AsJson = False,
     seed: Seed = None,
 ) -> None:
@@ -195,13 +198,13 @@ def sql(
     file = file_at(place)
     from hedgerow.sql.syntax import statements
 
-    asked = [each for given in [*(statement or ()), _read(source, file)] for each in statements(given)]
+    asked = [each for given in [*(statement or ()), _read_questions(source, file)] for each in statements(given)]
     if not asked:
         raise InvalidInput("There must be a statement. Found none. For example: SELECT count(*) FROM data.")
     file.require_other(out)
     if out is not None and len(asked) != 1:
         raise InvalidInput(f"--out must come with one statement. Found {len(asked)}. Ask them one by one.")
-    with session(file, who, seed) as whole:
+    with session(file, analyst, seed) as whole:
         opened = _about(whole, over)
         results = [opened.sql_result(each) for each in asked]
         record = {
@@ -212,12 +215,12 @@ def sql(
             ],
         }
     if out is not None:
-        written(results[0].frame, out)
+        write_table(results[0].frame, out)
         record["out"] = str(out)
     show(record, as_json, lambda screen: _results(screen, results, record))
 
 
-def _results(screen: Console, results: list[Result], record: dict[str, Any]) -> None:
+def _results(screen: Console, results: list[SqlResult], record: dict[str, Any]) -> None:
     """Print the rows of each statement."""
     for result in results:
         rows = [
@@ -272,7 +275,7 @@ def fit(
     quantile: Annotated[float, typer.Option(help="Quantile of the quantile model.")] = 0.5,
     where: Annotated[str | None, typer.Option(help="Use only these records: 'count(age=(40, 65))'.")] = None,
     place: Place = DEFAULT,
-    who: Who = "",
+    analyst: AnalystName = "",
     as_json: AsJson = False,
     seed: Seed = None,
 ) -> None:
@@ -282,7 +285,7 @@ def fit(
     file = file_at(place)
     from hedgerow.query import parse
 
-    chosen = model or _suited(file.universe, target)
+    chosen = model or _default_model(file.universe, target)
     about: dict[str, Any] = {
         "target": target,
         "features": features,
@@ -292,7 +295,7 @@ def fit(
         about["quantile"] = quantile
     loss = getattr(hr.losses, MODELS[chosen])(**about)
     risk = loss.on(file.universe)
-    with session(file, who, seed) as opened, working("fitting"):
+    with session(file, analyst, seed) as opened, show_progress("fitting"):
         answer = opened.ask(hr.minimize(loss, over=hr.L2Ball(radius)))
         names = risk.features.feature_names
         import numpy as np
@@ -320,7 +323,7 @@ def fit(
     show(record, as_json, tell)
 
 
-def _suited(universe: Universe, target: str) -> str:
+def _default_model(universe: Universe, target: str) -> str:
     """Return the default model for a target."""
     declared: Attribute = universe[target]
     if declared.size == 2 and (isinstance(declared, hr.Flag) or declared.values is None):
@@ -343,12 +346,12 @@ def synth(
     options: Any = {"resolution": resolution}
     file = file_at(place)
     file.require_other(out)
-    with session(file, seed=seed) as opened, working("drawing records"):
+    with session(file, seed=seed) as opened, show_progress("drawing records"):
         records = opened.synthetic(rows, **options)
         record = {**account(opened), "rows": len(records), "certificate": records.attrs.get("certificate")}
     if out is not None:
-        with working("writing them"):
-            written(records, out)
+        with show_progress("writing them"):
+            write_table(records, out)
         record["out"] = str(out)
         show(
             record,

@@ -12,14 +12,14 @@ import typer
 
 import hedgerow as hr
 from hedgerow.cli.file import is_same_file
-from hedgerow.cli.output import FAILED, AsJson, Seed, require_table_file, show, written
+from hedgerow.cli.output import FAILED, AsJson, Seed, require_table_file, show, write_table
 from hedgerow.errors import InvalidInput
 
 DEMOS = {"counts": 5000, "convex": 1000, "holdout": 5000}
 """Name of each demo, with its default number of questions, models or features."""
 
 
-def _starting(incomplete: str, names: list[str]) -> list[str]:
+def _complete(incomplete: str, names: list[str]) -> list[str]:
     """Return the names that begin with the text typed so far."""
     return [name for name in names if name.startswith(incomplete)]
 
@@ -35,16 +35,16 @@ def audit(
 
     The exit status is 1 if a claim fails.
     """
-    from hedgerow.research.audit_cases.report import Findings, Outcome, audited, write
+    from hedgerow.research.audit_cases.report import AuditOutcome, AuditResults, run_audits, write
 
     if not 0 < share <= 1:
         raise InvalidInput(f"--share must be above 0 and at most 1. Found {share:g}. Give a part of the runs.")
-    findings = Findings(docs)
+    findings = AuditResults(docs)
     if not names:
         findings.forget()
     with contextlib.redirect_stdout(sys.stderr if as_json else sys.stdout):  # the audit prints each row as it is done
-        wrong = audited(findings, share, workers, lambda key: not names or any(text in key for text in names))
-    ours, broken = findings.ours(), findings.broken()
+        wrong = run_audits(findings, share, workers, lambda key: not names or any(text in key for text in names))
+    ours, broken = findings.ours(), findings.on_broken()
     if not ours and not broken:
         raise InvalidInput(f"names must match something to audit. Found nothing like {names}. Leave the name out.")
     if docs is not None:
@@ -53,7 +53,8 @@ def audit(
         "faults": wrong,
         "share_of_runs": share,
         "ours": [
-            {"mechanism": Outcome.key(o.case), "claim": o.case.claim.epsilon, "found": o.evidence.found} for o in ours
+            {"mechanism": AuditOutcome.key(o.case), "claim": o.case.claim.epsilon, "found": o.evidence.found}
+            for o in ours
         ],
         "broken": [{"mechanism": c.entry.name, "claim": c.entry.claim, "found": c.broken.found} for c in broken],
     }
@@ -67,7 +68,7 @@ def _errata(incomplete: str) -> list[str]:
     """Complete the name of an erratum."""
     from hedgerow.research.errata import ERRATA
 
-    return _starting(incomplete, [erratum.name for erratum in ERRATA])
+    return _complete(incomplete, [erratum.name for erratum in ERRATA])
 
 
 def errata(
@@ -87,7 +88,7 @@ def demo(
         str,
         typer.Argument(
             help="counts: questions about real people. convex: regressions. holdout: the classic false discovery.",
-            autocompletion=lambda incomplete: _starting(incomplete, list(DEMOS)),
+            autocompletion=lambda incomplete: _complete(incomplete, list(DEMOS)),
         ),
     ] = "counts",
     folder: Annotated[Path, typer.Option(help="Folder for the picture.")] = Path("hedgerow-demo"),
@@ -110,19 +111,19 @@ def demo(
         from hedgerow.demo import path
 
         bundled = pd.read_parquet(path())
-        written(bundled, table)
+        write_table(bundled, table)
         record = {"table": str(table), "rows": len(bundled)}
         show(record, as_json, lambda screen: screen.print(f"Wrote {len(bundled):,} rows to {table}."))
         return
     many = DEMOS[which] if questions is None else questions
     said = Console(file=io.StringIO(), width=160) if as_json else Console()
-    picture = _run(which, folder, epsilon, many, said)
+    picture = _run_demo(which, folder, epsilon, many, said)
     if as_json:
         lines = said.file.getvalue().splitlines()  # type: ignore[attr-defined]
         show({"demo": which, "said": lines, "picture": str(picture)}, True, lambda screen: None)
 
 
-def _run(which: str, folder: Path, epsilon: float, many: int, screen: Any) -> Path:
+def _run_demo(which: str, folder: Path, epsilon: float, many: int, screen: Any) -> Path:
     """Run one demo and return the path of its picture."""
     if which == "holdout":
         from hedgerow.research.stories import false_discovery
@@ -162,6 +163,6 @@ def release(
         seed=seed,
     )
     records = released.synthetic(rows)
-    written(records, out)
+    write_table(records, out)
     record = {"out": str(out), "rows": len(records), "epsilon": epsilon, "delta": delta, "private": released.private}
     show(record, as_json, lambda screen: screen.print(f"Wrote {len(records):,} synthetic records to {out}."))

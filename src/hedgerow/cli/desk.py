@@ -22,7 +22,7 @@ def is_open(file: File) -> bool:
     return hr.ledger.exists(file.ledger)
 
 
-def reading(file: File) -> Reading:
+def open_reading(file: File) -> Reading:
     """Open the ledger for reading, without its table."""
     require_open(file)
     return hr.ledger.read(file.ledger)
@@ -39,16 +39,16 @@ def require_open(file: File) -> None:
 
 @contextlib.contextmanager
 def session(
-    file: File | PublishedFile, who: str = "", seed: int | None = None, *, first: bool = False
+    file: File | PublishedFile, analyst: str = "", seed: int | None = None, *, first: bool = False
 ) -> Iterator[Any]:
     """Resume the session of the file's ledger with all of its blocks, and close it at the end.
 
     A release file gives its release, which has no table to read. Closing writes the answers that are not written yet. With ``first`` the session is opened if there is none.
     """
     if isinstance(file, PublishedFile):
-        if who or seed is not None:
+        if analyst or seed is not None:
             raise InvalidInput(
-                "--who and --seed must be left out for a release file, because nothing is charged or drawn. Found one. "
+                "--analyst and --seed must be left out for a release file, because nothing is charged or drawn. Found one. "
                 "Leave it out."
             )
         yield file.release
@@ -58,7 +58,7 @@ def session(
     blocks = file.blocks  # read first, so that invalid blocks are refused before anything is spent
     opened = hr.open(
         file.source, universe=file.universe, budget=file.budget, table=file.table, csv=file.csv, ledger=file.ledger,
-        who=who, seed=seed, **file.block, **file.options,
+        analyst=analyst, seed=seed, **file.block, **file.options,
     )  # fmt: skip
     try:
         for block in blocks:

@@ -13,7 +13,7 @@ SECRET = re.compile(r"pass|pwd|token|secret|key", re.IGNORECASE)  # names of URL
 _values: set[str] = set()  # values taken from the environment, which must not appear in any output
 
 
-def expanded(text: str, what: str) -> str:
+def expand(text: str, what: str) -> str:
     """Replace each ``${NAME}`` by its value in the environment. Inside a URL special characters are escaped."""
     whole = VARIABLE.fullmatch(text)
 
@@ -40,7 +40,7 @@ def _parts(value: str) -> list[str]:
     return [*found, *map(unquote, found)] if mark else []
 
 
-def redacted(text: str) -> str:
+def redact(text: str) -> str:
     """Return a text without any value that came from the environment."""
     for value in sorted(_values, key=len, reverse=True):
         if len(value) > 3:  # shorter values occur inside ordinary words, and are no secrets

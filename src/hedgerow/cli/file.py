@@ -31,7 +31,7 @@ import typer
 
 import hedgerow as hr
 from hedgerow._checks import number
-from hedgerow.cli.environment import expanded, require_no_secret
+from hedgerow.cli.environment import expand, require_no_secret
 from hedgerow.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ DEFAULT = Path("hedgerow.toml")
 KEYS = ("source", "table", "csv", "universe", "budget", "draft", "ledger", "options", "block", "blocks")
 BLOCK = ("name", "source", "table", "epsilon", "delta")
 CSV = ("delimiter", "quote", "encoding", "columns", "multiline")
-OPTIONS = ("profile", "queries", "beta", "alpha", "workload", "guard", "reserve", "rows")
+OPTIONS = ("profile", "queries", "beta", "alpha", "workload", "guard", "reserve", "keep_rows", "rows")
 WORKLOADS = ("conjunctions", "intervals", "marginals", "parities", "thresholds")
 
 Place = Annotated[
@@ -74,11 +74,11 @@ class File:
     @property
     def source(self) -> str:
         """Path or URL of the table, with values from the environment. It may contain a password and is never shown."""
-        return self._located(self._text("source", "Name the table's file, or the URL of its database."))
+        return self._locate(self._text("source", "Name the table's file, or the URL of its database."))
 
-    def _located(self, given: str) -> str:
+    def _locate(self, given: str) -> str:
         """Return a path relative to the file's folder, or a URL, with values from the environment."""
-        found = expanded(given, f"source in {self.path.name}")
+        found = expand(given, f"source in {self.path.name}")
         scheme, mark, rest = found.partition("://")
         if not mark:
             return str(self.folder / found)
@@ -117,9 +117,9 @@ class File:
         listed = self.content.get("blocks", [])
         if not isinstance(listed, list) or not all(isinstance(each, dict) for each in listed):
             raise InvalidInput(f"blocks must be tables in {self.path.name}. Found something else. Write [[blocks]].")
-        return [self.appended(each) for each in listed]
+        return [self.block_arguments(each) for each in listed]
 
-    def appended(self, block: Mapping[str, Any]) -> dict[str, Any]:
+    def block_arguments(self, block: Mapping[str, Any]) -> dict[str, Any]:
         """Return the arguments of ``session.append`` for one [[blocks]] table."""
         self._require_keys(block, BLOCK, "[[blocks]] of ")
         name, source = block.get("name"), block.get("source")
@@ -128,7 +128,7 @@ class File:
                 f"[[blocks]] of {self.path.name} must each have a name and a source. Found one without. Write both."
             )
         require_no_secret(source, "source")
-        given = {"block": name, "source": self._located(source), "table": block.get("table"), "csv": self.csv}
+        given = {"block": name, "source": self._locate(source), "table": block.get("table"), "csv": self.csv}
         if "epsilon" in block or "delta" in block:
             usual = self.budget
             given["budget"] = hr.Budget(
@@ -166,19 +166,19 @@ class File:
     @property
     def draft(self) -> tuple[float, float]:
         """The ε and δ that the draft of the universe has cost, out of the total."""
-        return drafted(self.content)
+        return draft_cost(self.content)
 
     @property
     def budget(self) -> Budget:
         """Budget of the session: the total minus the cost of the draft."""
-        return self._undrafted(self.total)
+        return self._without_draft(self.total)
 
     def budget_with(self, epsilon: float, delta: float) -> Budget:
         """Return ``budget`` as if the file declared this ε and δ. Neighbors and the cost of the draft stay the same."""
         given = self._table("budget", ("epsilon", "delta", "neighbours"))
-        return self._undrafted(hr.Budget(**{**given, "epsilon": epsilon, "delta": delta}))
+        return self._without_draft(hr.Budget(**{**given, "epsilon": epsilon, "delta": delta}))
 
-    def _undrafted(self, total: Budget) -> Budget:
+    def _without_draft(self, total: Budget) -> Budget:
         """Subtract the cost of the draft from a budget."""
         epsilon, delta = self.draft
         left = [less(total.epsilon, epsilon), less(total.delta, delta)]
@@ -197,7 +197,7 @@ class File:
         given = self._text(
             "ledger", 'Write ledger = "sqlite:///people.ledger". Without one, every command would spend again.'
         )
-        found = expanded(given, f"ledger in {self.path.name}")
+        found = expand(given, f"ledger in {self.path.name}")
         path = found.removeprefix("sqlite:///")
         return found if path == found or path.startswith("/") else f"sqlite:///{self.folder / path}"
 
@@ -212,8 +212,10 @@ class File:
         given = dict(self._table("options", OPTIONS))
         if "workload" in given:
             given["workload"] = workload_in(given["workload"])
-        if isinstance(given.get("rows"), str):
-            given["rows"] = self.folder / given["rows"]
+        if "rows" in given:  # the name in files of earlier versions
+            given["keep_rows"] = given.pop("rows")
+        if isinstance(given.get("keep_rows"), str):
+            given["keep_rows"] = self.folder / given["keep_rows"]
         return given
 
     def require_other(self, out: Path | None) -> None:
@@ -237,7 +239,7 @@ class File:
         for given in (content.get("source"), content.get("ledger"), content.get("universe"), *named):
             if isinstance(given, str):
                 with contextlib.suppress(InvalidInput):
-                    place = expanded(given, self.path.name).rpartition("://")[2].partition("?")[0]
+                    place = expand(given, self.path.name).rpartition("://")[2].partition("?")[0]
                     for end in ("", "-wal", "-shm", "-turn", "-journal"):  # what SQLite and a ledger keep beside
                         yield from (self.folder / f"{each}{end}" for each in {place, place.lstrip("/")})
 
@@ -278,7 +280,7 @@ def is_same_file(one: Path, other: Path) -> bool:
         return False
 
 
-def replaced(path: Path, text: str) -> None:
+def replace_file(path: Path, text: str) -> None:
     """Write a file that is there anew, whole or not at all: it may say what was spent."""
     path = path.resolve()
     partly = path.with_name(f".{path.name}.{os.getpid()}")
@@ -293,7 +295,7 @@ def replaced(path: Path, text: str) -> None:
         partly.unlink(missing_ok=True)
 
 
-def drafted(content: Mapping[str, Any]) -> tuple[float, float]:
+def draft_cost(content: Mapping[str, Any]) -> tuple[float, float]:
     """Return the cost in a file's [draft] table; 0 if there is none."""
     given = content.get("draft", {})
     found = [number(given.get(name, 0.0)) for name in ("epsilon", "delta")] if isinstance(given, Mapping) else []
@@ -314,11 +316,11 @@ def more(a: float, b: float) -> float:
 
 def workload_in(given: Any) -> Any:
     """Read a workload such as ``marginals(2)``, or a list of questions, from text."""
-    from hedgerow.query.parse import question, read
+    from hedgerow.query.parse import question, read_question
 
     if isinstance(given, list):
         return [question(str(each)) for each in given]
-    found = read(str(given), {name: getattr(hr, name) for name in WORKLOADS})
+    found = read_question(str(given), {name: getattr(hr, name) for name in WORKLOADS})
     if not isinstance(found, hr.Workload):
         raise InvalidInput(
             f"workload must be a call of {', '.join(WORKLOADS)}, or a list of questions. Found {given!r}. For example "

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hedgerow.cli.desk import first_ledger, reading, session
+from hedgerow.cli.desk import first_ledger, open_reading, session
 from hedgerow.cli.file import DEFAULT, File, Place
-from hedgerow.cli.output import FAILED, AsJson, complain, facts, show, table, working
+from hedgerow.cli.output import FAILED, AsJson, complain, facts, show, show_progress, table
 from hedgerow.cli.published_file import file_at
 from hedgerow.errors import InvalidInput, LedgerBroken
 
@@ -31,8 +31,8 @@ def show_(
     if days is not None and not 0 < days < 1e6:
         raise InvalidInput(f"--days must be above 0. Found {days:g}. Give the number of days to look back.")
     file = File(place)
-    with working("reading the ledger"):
-        ledger = reading(file)
+    with show_progress("reading the ledger"):
+        ledger = open_reading(file)
         spending, budget, spent = ledger.spending(days), ledger.budget, ledger.spent
         entries = ledger.entries()
         record: dict[str, Any] = {
@@ -61,10 +61,10 @@ def show_(
             ],
         }
         ledger.close()
-    show(record, as_json, lambda screen: _shown(screen, record, days))
+    show(record, as_json, lambda screen: _show_ledger(screen, record, days))
 
 
-def _shown(screen: Console, record: dict[str, Any], days: float | None) -> None:
+def _show_ledger(screen: Console, record: dict[str, Any], days: float | None) -> None:
     """Print the budget, the spending, the blocks and the caps."""
     loud = "" if record["private"] else "NOT PRIVATE (seeded): "
     draft = record["draft"]
@@ -103,9 +103,9 @@ def verify(
 ) -> None:
     """Check the chain of all lines. Status 1 if one was changed, removed, moved or, against --head, cut off."""
     file = File(place)
-    with working("checking every line"):
+    with show_progress("checking every line"):
         try:
-            ledger = reading(file)
+            ledger = open_reading(file)
             found = ledger.verify(head)
             ledger.close()
         except LedgerBroken as broken:
@@ -131,7 +131,7 @@ def export(
     """Print every line as one JSON object: number, time, who, kind, body, hash. With --json, print one array."""
     file = File(place)
     file.require_other(out)
-    ledger = reading(file)
+    ledger = open_reading(file)
     try:
         if as_json and out is None:
             show([json.loads(line) for line in ledger.export()], True, lambda screen: None)
@@ -171,7 +171,7 @@ def report(
         raise InvalidInput(f"--out must end in .html or .json. Found {out.name!r}. Rename it.")
     file = file_at(place)
     file.require_other(out)
-    with session(file) as opened, working("writing the report"):
+    with session(file) as opened, show_progress("writing the report"):
         made = opened.report(everybody=True)
         made.save(out)
     if as_json:

@@ -21,7 +21,7 @@ import typer
 from typer.core import TyperGroup
 
 from hedgerow._progress import phases, tell
-from hedgerow.cli.environment import redacted
+from hedgerow.cli.environment import redact
 from hedgerow.errors import (
     BudgetExceeded,
     DataUnavailable,
@@ -55,7 +55,7 @@ Seed = Annotated[
 ]
 
 
-class Guarded(TyperGroup):
+class GuardedGroup(TyperGroup):
     """A group of commands that always end with a sentence and a documented code, never with a traceback."""
 
     def invoke(self, ctx: Any) -> Any:
@@ -80,12 +80,12 @@ class Guarded(TyperGroup):
                 complain(f"A file must be readable or writable. Found {failed.strerror}: {failed.filename}. Check it.")
                 code = INPUT
             except Exception as failed:
-                complain(_unexpected(failed))
+                complain(_describe_unexpected(failed))
                 code = UNEXPECTED
         raise typer.Exit(code)
 
 
-def _unexpected(failed: Exception) -> str:
+def _describe_unexpected(failed: Exception) -> str:
     """Describe an unexpected exception by its type and place, without its message."""
     frames = [frame for frame in traceback.extract_tb(failed.__traceback__) if "hedgerow" in Path(frame.filename).parts]
     where = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
@@ -111,7 +111,7 @@ def _warnings_as_sentences() -> Iterator[None]:
 
 def complain(words: str) -> None:
     """Print to stderr, without any value that came from the environment."""
-    typer.echo(redacted(words), err=True)
+    typer.echo(redact(words), err=True)
 
 
 def console() -> Console:
@@ -136,7 +136,7 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[object]], title: str =
     from rich import box
     from rich.table import Table
 
-    cells = [[shown(cell) for cell in row] for row in rows]
+    cells = [[format_cell(cell) for cell in row] for row in rows]
     made = Table(title=title or None, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
     for i, name in enumerate(columns):
         numeric = all(_is_number(row[i]) for row in cells)
@@ -154,11 +154,11 @@ def facts(pairs: Iterable[tuple[str, object]]) -> Any:
     grid.add_column(justify="right", style="bold")
     grid.add_column(overflow="fold")
     for name, fact in pairs:
-        grid.add_row(name, shown(fact))
+        grid.add_row(name, format_cell(fact))
     return grid
 
 
-def shown(cell: object) -> str:
+def format_cell(cell: object) -> str:
     """Format a cell."""
     if cell is None:
         return "–"
@@ -174,14 +174,14 @@ def _is_number(text: str) -> bool:
 
 
 @contextlib.contextmanager
-def working(words: str) -> Iterator[None]:
+def show_progress(words: str) -> Iterator[None]:
     """Show on a terminal what is taking time."""
     with phases(None):
         tell(lambda: words)
         yield
 
 
-def confirmed(question: str, yes: bool) -> None:
+def confirm(question: str, yes: bool) -> None:
     """Go on only if the user agrees, or has agreed by --yes."""
     if yes:
         return
@@ -192,7 +192,7 @@ def confirmed(question: str, yes: bool) -> None:
         raise typer.Exit(FAILED)
 
 
-def written(frame: pd.DataFrame, out: Path) -> None:
+def write_table(frame: pd.DataFrame, out: Path) -> None:
     """Write a frame to a .csv or .parquet file."""
     if out.suffix == ".parquet":
         frame.to_parquet(out, index=False)

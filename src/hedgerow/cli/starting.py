@@ -17,9 +17,9 @@ import typer
 
 import hedgerow as hr
 from hedgerow.cli.desk import account, first_ledger, is_open, require_open, session, spent_line
-from hedgerow.cli.environment import expanded, require_no_secret
-from hedgerow.cli.file import DEFAULT, File, Place, drafted, more, replaced
-from hedgerow.cli.output import AsJson, Seed, Yes, complain, confirmed, facts, show, table, working
+from hedgerow.cli.environment import expand, require_no_secret
+from hedgerow.cli.file import DEFAULT, File, Place, draft_cost, more, replace_file
+from hedgerow.cli.output import AsJson, Seed, Yes, complain, confirm, facts, show, show_progress, table
 from hedgerow.errors import HedgerowError, InvalidInput
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def init(
             f"init must not overwrite a file. Found {str(out)!r}. Name another with --file, or add --force."
         )
     before = File(out).content if out.exists() else {}
-    earlier = drafted(before)
+    earlier = draft_cost(before)
     neighbours = _neighbours(neighbours, before, earlier, out)
     price = None if budget is None else hr.Budget(*budget, neighbours)  # type: ignore[arg-type]
     whole = _whole(epsilon, delta, neighbours, price, earlier)
@@ -94,17 +94,17 @@ def init(
         name: value for name, value in (("delimiter", delimiter), ("encoding", encoding)) if value is not None
     }
     csv = hr.Csv(**dialect) if dialect else None
-    place = expanded(source, "source")
+    place = expand(source, "source")
     known, types = _from_schema(place, table_name, csv, columns, codebook)
     unknown = [name for name, attribute in known.items() if attribute is None]
     head = _head(source, out, table_name, dialect, whole, neighbours, ledger)
     if unknown and price is not None:
-        complain(_said_before(source, unknown, price))
-        confirmed("Read the rows?", yes)
+        complain(_price_notice(source, unknown, price))
+        confirm("Read the rows?", yes)
         cost = (more(earlier[0], price.epsilon), more(earlier[1], price.delta))
         head += _cost(cost)
         book = {name: attribute for name, attribute in known.items() if attribute is not None}
-        with _noted(out, head), working("reading the rows"):
+        with _note_price(out, head), show_progress("reading the rows"):
             found = hr.Universe.draft(
                 place, budget=price, table=table_name, csv=csv, columns=list(known), codebook=book, seed=seed
             )  # fmt: skip
@@ -114,7 +114,7 @@ def init(
     from hedgerow.universe.files import to_mapping
 
     if out.exists():
-        replaced(out, head + _universe(known, types))
+        replace_file(out, head + _universe(known, types))
     else:
         out.write_text(head + _universe(known, types), encoding="utf-8")
     record = {
@@ -124,7 +124,7 @@ def init(
         "spent": {"epsilon": earlier[0], "delta": earlier[1]},
         "private": seed is None,
     }
-    show(record, as_json, lambda screen: _told(screen, out, known, whole, earlier))
+    show(record, as_json, lambda screen: _print_draft(screen, out, known, whole, earlier))
 
 
 def _neighbours(told: str | None, before: Mapping[str, Any], earlier: tuple[float, float], out: Path) -> str:
@@ -146,11 +146,11 @@ def _neighbours(told: str | None, before: Mapping[str, Any], earlier: tuple[floa
 
 
 @contextlib.contextmanager
-def _noted(out: Path, head: str) -> Iterator[None]:
+def _note_price(out: Path, head: str) -> Iterator[None]:
     """Write the price into the file before it is spent. A refusal spends nothing, and restores the file."""
     before = out.read_bytes() if out.exists() else None
     if before is not None:
-        replaced(out, head)
+        replace_file(out, head)
     else:
         with out.open("x", encoding="utf-8") as file:  # of two processes at once, one fails
             file.write(head)
@@ -160,7 +160,7 @@ def _noted(out: Path, head: str) -> Iterator[None]:
         if before is None:
             out.unlink()
         else:
-            replaced(out, before.decode())
+            replace_file(out, before.decode())
         raise
 
 
@@ -193,10 +193,12 @@ def _from_schema(
 
     The types of a file are treated as public, because the owner drafts from it, as in ``Universe.from_schema``.
     """
-    from hedgerow.data.table import opened_before_rows, without_messages
+    from hedgerow.data.table import hide_engine_errors, open_before_rows
     from hedgerow.drafting.public import from_codebook, from_column
 
-    found = without_messages(lambda: opened_before_rows(place if table_name else hr.Typed(place), table_name, csv))
+    found = hide_engine_errors(
+        lambda: open_before_rows(place if table_name else hr.TrustSchema(place), table_name, csv)
+    )
     names = [name.strip() for name in columns.split(",")] if columns else list(dict.fromkeys(found.columns))
     types = {name: found.type_of(i) for name, i in zip(names, found.positions(names), strict=True)}
     book: Mapping[str, Attribute] = {}
@@ -206,7 +208,7 @@ def _from_schema(
     return {name: book[name] if name in book else from_column(types[name], None, 16) for name in names}, types
 
 
-def _said_before(source: str, unknown: list[str], price: Budget) -> str:
+def _price_notice(source: str, unknown: list[str], price: Budget) -> str:
     """Return the notice of the price of a draft."""
     listed = ", ".join(unknown[:8]) + (f" and {len(unknown) - 8} more" if len(unknown) > 8 else "")
     return (
@@ -273,7 +275,7 @@ def _universe(known: Draft, types: Mapping[str, Column]) -> str:
     return "\n".join([*parts, *([TO_DECLARE + "\n".join(undeclared)] if undeclared else [])])
 
 
-def _told(screen: Console, out: Path, known: Draft, whole: Budget | None, spent: tuple[float, float]) -> None:
+def _print_draft(screen: Console, out: Path, known: Draft, whole: Budget | None, spent: tuple[float, float]) -> None:
     """Print the drafted columns, the cost and the next steps."""
     rows = [(name, *(("not declared", None) if a is None else (_kind(a), a.size))) for name, a in known.items()]
     screen.print(table(("column", "what it may be", "cells"), rows))
@@ -303,7 +305,9 @@ def _kind(attribute: Attribute) -> str:
 
 def open_(
     place: Place = DEFAULT,
-    who: Annotated[str, typer.Option(help="Analyst on whose behalf later charges of this call are made.")] = "",
+    analyst: Annotated[
+        str, typer.Option("--analyst", "--who", help="Analyst on whose behalf later charges of this call are made.")
+    ] = "",
     yes: Yes = False,
     as_json: AsJson = False,
     seed: Seed = None,
@@ -318,8 +322,8 @@ def open_(
             f"delta = {budget.delta:g} on a hypothesis, for good. The rest is kept for more precise answers. The cost "
             f"is noted in {file.ledger_shown}."
         )
-        confirmed("Open it?", yes)
-    with session(file, who, seed, first=True) as opened:
+        confirm("Open it?", yes)
+    with session(file, analyst, seed, first=True) as opened:
         certificate = opened.certificate
         report = opened.report()
         head = str(first_ledger(opened).head)
@@ -331,7 +335,7 @@ def open_(
             "certificate": None if certificate is None else str(certificate),
             "head": head,
         }
-    show(record, as_json, lambda screen: _opened(screen, record))
+    show(record, as_json, lambda screen: _print_state(screen, record))
 
 
 def append(
@@ -350,7 +354,7 @@ def append(
     require_open(file)
     given = {"name": block, "source": source, "table": table_name, "epsilon": epsilon, "delta": delta}
     written = {name: value for name, value in given.items() if value is not None}
-    appended, known = file.appended(written), [each["block"] for each in file.blocks]
+    appended, known = file.block_arguments(written), [each["block"] for each in file.blocks]
     noted = _noted_block(file, written)
     if block in known:
         raise InvalidInput(f"block must be a new name. Found {block!r}, which {file.path.name} has. Choose another.")
@@ -360,7 +364,7 @@ def append(
         f"Appending reads {source} and spends up to {1 - reserve:.0%} of its own epsilon = {budget.epsilon:g}, delta = "
         f"{budget.delta:g} on a hypothesis, for good. Nobody in its rows may be in another block."
     )
-    confirmed("Append it?", yes)
+    confirm("Append it?", yes)
     with session(file, seed=seed) as opened:
         rows = opened.append(**appended).blocks[block].rows
         record = {
@@ -371,7 +375,7 @@ def append(
             "head": str(first_ledger(opened).head),
         }
     # written after the ledger: if this is interrupted, the same command resumes and bills nothing twice
-    replaced(file.path, file.path.read_text(encoding="utf-8").rstrip() + noted)
+    replace_file(file.path, file.path.read_text(encoding="utf-8").rstrip() + noted)
     show(record, as_json, lambda screen: screen.print(f"Appended {block!r}, {rows:,.0f} rows. {spent_line(record)}"))
 
 
@@ -387,7 +391,7 @@ def _noted_block(file: File, block: Mapping[str, Any]) -> str:
     )
 
 
-def _opened(screen: Console, record: dict[str, Any]) -> None:
+def _print_state(screen: Console, record: dict[str, Any]) -> None:
     """Print the state of the session."""
     known = record["facts"]
     rows = known.get("rows", known.get("rows_estimated"))

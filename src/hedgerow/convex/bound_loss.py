@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from hedgerow import _memory
 from hedgerow._types import Array
-from hedgerow.convex.features import Features, standardised
+from hedgerow.convex.features import Features, standardize
 from hedgerow.convex.losses.loss import LinearLoss
 from hedgerow.convex.sets.convex_set import ConvexSet
 from hedgerow.errors import InvalidInput, TooLarge
@@ -186,7 +186,7 @@ class GlmRisk(Risk):
         """
         over.require(self.dimension)
         if self._only_intercept and over.is_bounded:
-            return float(over.minimise([1.0])[0]), float(over.minimise([-1.0])[0])
+            return float(over.minimize([1.0])[0]), float(over.minimize([-1.0])[0])
         bound = self._reach(over.radius_l2(self.dimension), over.radius_l1(self.dimension))
         return -bound, bound
 
@@ -202,9 +202,9 @@ class GlmRisk(Risk):
     def slope_bound(self, over: ConvexSet) -> float:
         """Return sup |φ′| over the predictors of the set and over all labels."""
         ends = (float(self.labels.min()), float(self.labels.max()))
-        return self._bounded(self.loss.lipschitz(self.predictor_range(over), ends), over)
+        return self._require_finite(self.loss.lipschitz(self.predictor_range(over), ends), over)
 
-    def _bounded(self, constant: float, over: ConvexSet) -> float:
+    def _require_finite(self, constant: float, over: ConvexSet) -> float:
         """Return the constant if it is finite. Otherwise refuse the set."""
         if not math.isfinite(constant):
             raise InvalidInput(
@@ -216,22 +216,22 @@ class GlmRisk(Risk):
 
     def lipschitz(self, over: ConvexSet) -> float:
         """Return L = sup|φ′|·max‖x‖₂, plus the ridge's part."""
-        return self._penalised(self.slope_bound(over) * self.features.row_norm_bound, over)
+        return self._add_ridge(self.slope_bound(over) * self.features.row_norm_bound, over)
 
     def lipschitz_sup(self, over: ConvexSet) -> float:
         """Return sup ‖∇ℓ_x(θ)‖_∞, the constant on which Frank–Wolfe over the ℓ1 ball depends."""
-        return self._penalised(self.slope_bound(over) * self.features.row_sup_bound, over)
+        return self._add_ridge(self.slope_bound(over) * self.features.row_sup_bound, over)
 
-    def _penalised(self, constant: float, over: ConvexSet) -> float:
+    def _add_ridge(self, constant: float, over: ConvexSet) -> float:
         """Add the largest gradient of the ridge to a bound on the gradient of φ."""
         if self.loss.ridge == 0:
             return constant
-        return self._bounded(constant + self.loss.ridge * over.radius_l2(self.dimension), over)
+        return self._require_finite(constant + self.loss.ridge * over.radius_l2(self.dimension), over)
 
     def scale(self, over: ConvexSet) -> float:
         """Return S = sup|φ′|·sup|⟨x, θ − θ′⟩|, plus the ridge's part."""
         if not over.is_bounded:
-            return self._bounded(math.inf, over)
+            return self._require_finite(math.inf, over)
         diameter, radius = over.diameter_l2(self.dimension), over.radius_l2(self.dimension)
         spread = self._reach(diameter, 2 * over.radius_l1(self.dimension))
         return self.slope_bound(over) * spread + self.loss.ridge * diameter * radius
@@ -276,7 +276,7 @@ class GlmObjective:
         summed: Array = each.sum(axis=tuple(i for i, name in enumerate(kept) if name not in wanted))
         return summed
 
-    def _weighted(self, each: Array) -> Array:
+    def _weigh(self, each: Array) -> Array:
         """Multiply an array over cells (and outputs) by the weights of the cells."""
         extra = each.ndim - self.weights.ndim
         return each * self.weights.reshape(self.weights.shape + (1,) * extra)
@@ -293,13 +293,13 @@ class GlmObjective:
         At a kink it is the subgradient halfway between both slopes.
         """
         z, y = self.parts(theta)
-        residual = self.collect(self._weighted(self.risk.loss.derivative(z, y)))
+        residual = self.collect(self._weigh(self.risk.loss.derivative(z, y)))
         return self.risk.features.gradient(residual).ravel() + self.mass * self.risk.loss.ridge * theta
 
     def hessian(self, theta: Array) -> Array:
         """Return the p × p Hessian of a smooth loss, from φ″."""
         z, y = self.parts(theta)
-        curved = self.collect(self._weighted(self.risk.loss.curvature(z, y)))
+        curved = self.collect(self._weigh(self.risk.loss.curvature(z, y)))
         gram = self.risk.features.gram
         if not self.risk.outputs:
             hessian = gram(curved)
@@ -358,7 +358,7 @@ def _label_table(loss: LinearLoss, universe: Universe) -> Array:
     if not numeric:
         return np.array([0.0, 1.0])
     if loss.labels == "real":
-        return standardised(attribute)
+        return standardize(attribute)
     assert attribute.values is not None
     counts = np.nan_to_num(attribute.values, nan=0.0)
     if counts.min() < 0:

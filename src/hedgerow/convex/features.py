@@ -26,7 +26,7 @@ from hedgerow.universe.attributes import Attribute, Flag, Integers, Range
 from hedgerow.universe.universe import Universe
 
 
-def standardisation(attribute: Attribute) -> tuple[float, float]:
+def standardization(attribute: Attribute) -> tuple[float, float]:
     """Return (center, half width) of a number's public bounds: (value − center)/half width lies in [−1, 1]."""
     assert attribute.values is not None
     known = attribute.values[~np.isnan(attribute.values)]
@@ -37,10 +37,10 @@ def standardisation(attribute: Attribute) -> tuple[float, float]:
     return float(low + high) / 2, float(high - low) / 2 or 1.0
 
 
-def standardised(attribute: Attribute) -> Array:
+def standardize(attribute: Attribute) -> Array:
     """Return the values of a numeric attribute scaled by its public bounds, with 0 for a cell that has no value."""
     assert attribute.values is not None
-    centre, half = standardisation(attribute)
+    centre, half = standardization(attribute)
     return np.nan_to_num((attribute.values - centre) / half, nan=0.0)
 
 
@@ -93,7 +93,7 @@ class Features:
     def _columns(self) -> dict[str, Array]:
         """The table of every attribute. Tables are built on first use, after their size was checked."""
         return {
-            name: np.eye(width) if name in self._spelled else standardised(self.universe[name])[:, None]
+            name: np.eye(width) if name in self._spelled else standardize(self.universe[name])[:, None]
             for name, width in self.widths.items()
         }
 

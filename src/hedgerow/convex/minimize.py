@@ -25,7 +25,7 @@ from hedgerow.convex.losses.custom import Custom, CustomRisk
 from hedgerow.convex.losses.families import Loss
 from hedgerow.convex.sets import SETS, Unconstrained
 from hedgerow.convex.sets.convex_set import ConvexSet
-from hedgerow.convex.solver.public_minimum import Minimum, minimised
+from hedgerow.convex.solver.public_minimum import Minimum, minimize_over
 from hedgerow.errors import InvalidInput, TooLarge
 from hedgerow.query.bound import Estimate, Labels
 from hedgerow.query.counts import QUESTIONS, Query, Resolution
@@ -42,7 +42,7 @@ SMALLEST_SET, LARGEST_SET = 1e-100, 1e100
 ABOUT = {field.name for field in dataclasses.fields(Loss)}
 
 
-class Believes(Protocol):
+class PublicDistribution(Protocol):
     """A public distribution, such as a hypothesis."""
 
     def marginal(self, attributes: Names, /) -> Array:
@@ -50,10 +50,10 @@ class Believes(Protocol):
         ...
 
 
-class Minimises(Protocol):
+class ConvexRespondent(Protocol):
     """An engine that answers convex questions with a θ and a bound on its excess risk."""
 
-    def minimise(self, question: BoundMinimize, within: float | None) -> Estimate:
+    def minimize(self, question: BoundMinimize, within: float | None) -> Estimate:
         """Answer the question, with an excess risk of at most ``within`` if it is given."""
         ...
 
@@ -85,16 +85,16 @@ class BoundMinimize:
         """The attribute sets whose marginals answer the question: one set."""
         return (self.attributes,)
 
-    def ask(self, respondent: Minimises, within: float | None) -> Estimate:
+    def ask(self, respondent: ConvexRespondent, within: float | None) -> Estimate:
         """Put the question to an engine."""
-        return respondent.minimise(self, within)
+        return respondent.minimize(self, within)
 
     @property
     def shape(self) -> tuple[int, ...]:
         """The shape of the marginal on the attributes."""
         return self.risk.shape
 
-    def fitted(self, hypothesis: Believes) -> tuple[Minimum, Array]:
+    def fit_on(self, hypothesis: PublicDistribution) -> tuple[Minimum, Array]:
         """Minimize the loss on a hypothesis. Return the minimum θ̂ and the marginal on which it was found.
 
         Both are public.
@@ -108,14 +108,14 @@ class BoundMinimize:
                 "bins, or fit it once with hedgerow.erm."
             ) from None
         tolerance = TOLERANCE if self.risk.is_smooth or marginal.size <= FEW_CELLS else COARSE
-        return minimised(self.risk, marginal, self.over, tolerance), marginal
+        return minimize_over(self.risk, marginal, self.over, tolerance), marginal
 
     @cached_property
     def scale(self) -> float | None:
         """The scale S, or None over an unbounded set, where nothing bounds it."""
         return self.risk.scale(self.over) if self.over.is_bounded or not self.risk.is_glm else None
 
-    def is_vouched(self, losses: Collection[Custom]) -> bool:
+    def is_trusted(self, losses: Collection[Custom]) -> bool:
         """True if its functions are the package's own, or those of a user-defined loss that the owner trusts.
 
         The loss must be the same object as a trusted one. Equality would not do, because the user's functions could

@@ -13,8 +13,8 @@
 - ``redaction``: hides engine errors, which may quote rows.
 """
 
-from hedgerow.data.histogram import Histogram
+from hedgerow.data.histogram import HistogramSource
 from hedgerow.data.source import DataSource
 from hedgerow.data.table import Table
 
-__all__ = ["DataSource", "Histogram", "Table"]
+__all__ = ["DataSource", "HistogramSource", "Table"]

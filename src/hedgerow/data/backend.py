@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from hedgerow.data.contributions import Unit
+from hedgerow.data.contributions import PersonColumn
 from hedgerow.data.csv_file import Csv
-from hedgerow.data.readers import Typed
+from hedgerow.data.readers import TrustSchema
 from hedgerow.data.source import DataSource
 from hedgerow.data.spark_frame import spark_frame
 from hedgerow.data.spark_table import SparkTable
@@ -14,15 +14,20 @@ from hedgerow.data.table import Table
 from hedgerow.universe.universe import Universe
 
 
-def held(
-    source: Any, universe: Universe, *, table: str | None = None, csv: Csv | None = None, unit: Unit | None = None
+def open_source(
+    source: Any,
+    universe: Universe,
+    *,
+    table: str | None = None,
+    csv: Csv | None = None,
+    unit: PersonColumn | None = None,
 ) -> DataSource:
     """Read and code a source, and return it as a ``DataSource``.
 
     A Spark frame stays on its cluster. The cells of all other sources are copied into this process.
     """
-    typed = isinstance(source, Typed)
+    typed = isinstance(source, TrustSchema)
     frame = None if csv is not None or table is not None else spark_frame(source.source if typed else source)
     if frame is not None:
-        return SparkTable(Typed(frame) if typed else frame, universe, unit)
+        return SparkTable(TrustSchema(frame) if typed else frame, universe, unit)
     return Table(source, universe, table=table, csv=csv, unit=unit)

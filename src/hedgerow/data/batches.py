@@ -14,7 +14,7 @@ ROWS_OF_AN_ENGINE = 1 << 15
 
 
 @dataclass(frozen=True)
-class Source:
+class BatchSource:
     """A table that can be read, column by column, some rows at a time.
 
     - ``columns``: the names of the columns.
@@ -38,23 +38,23 @@ class Source:
         missing = [name for name in names if name not in self.columns]
         if missing:
             raise InvalidInput(
-                f"The table must have every column the universe declares. Found no {_listed(missing)}. "
+                f"The table must have every column the universe declares. Found no {_name_list(missing)}. "
                 "Rename the column, or take it out of the universe."
             )
         twice = [name for name in names if self.columns.count(name) > 1]
         if twice:
             raise InvalidInput(
-                f"The table must have each declared column once. Found {_listed(twice)} more than once. "
+                f"The table must have each declared column once. Found {_name_list(twice)} more than once. "
                 "Rename all but one of them."
             )
         return [self.columns.index(name) for name in names]
 
 
-def _listed(names: Sequence[str]) -> str:
+def _name_list(names: Sequence[str]) -> str:
     """List the first few names for a message."""
     return ", ".join(map(repr, names[:8]))
 
 
-def quoted(name: str) -> str:
+def quote_identifier(name: str) -> str:
     """Return a name as a quoted SQL identifier."""
     return '"' + name.replace('"', '""') + '"'

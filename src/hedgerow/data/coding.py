@@ -29,7 +29,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow._compiled import compiled
+from hedgerow._compiled import compile_lazily
 from hedgerow.errors import InvalidInput
 from hedgerow.universe.attributes import (
     BLANKS,
@@ -55,12 +55,14 @@ DECIMAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 # a date, perhaps followed by a time, which is ignored
 DATE = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})([T ].*)?", re.DOTALL)
 INFINITE = {"inf": math.inf, "infinity": math.inf}
-NO_NUMBER, IN_DIGITS, IN_DECIMALS, BY_THE_RULE, NOTHING = range(5)  # the results of scanning a text (see ``_scanned``)
+NO_NUMBER, IN_DIGITS, IN_DECIMALS, BY_THE_RULE, NOTHING = range(
+    5
+)  # the results of scanning a text (see ``_classify_texts``)
 
 
 def cells_of(universe: Universe, name: str, frame: Any) -> Cells:
     """Return the cell of every value of a frame's column."""
-    return coded(universe[name], column_of(frame, name))
+    return code_column(universe[name], column_of(frame, name))
 
 
 def column_of(frame: Any, name: str) -> NDArray[Any]:
@@ -77,7 +79,7 @@ def column_of(frame: Any, name: str) -> NDArray[Any]:
     return column if isinstance(column, np.ndarray) else _objects(column)
 
 
-def coded(attribute: Attribute, column: Any) -> Cells:
+def code_column(attribute: Attribute, column: Any) -> Cells:
     """Return the cell of each value of a column. Every value has one."""
     return Coder(attribute).cells(column)
 
@@ -96,7 +98,7 @@ def numbers_of(column: Any) -> NDArray[np.float64]:
     """
     import pyarrow as pa
 
-    carried = _carried(column)
+    carried = _as_carrier(column)
     if isinstance(carried, pa.ChunkedArray):
         return np.concatenate([np.zeros(0), *map(numbers_of, carried.chunks)])
     if isinstance(carried, np.ndarray):
@@ -143,7 +145,7 @@ def texts_of(column: Any) -> Any:
     """
     import pyarrow as pa
 
-    carried = _carried(column)
+    carried = _as_carrier(column)
     if isinstance(carried, pa.ChunkedArray):
         parts = [texts_of(chunk) for chunk in carried.chunks]
         return pa.concat_arrays(parts) if parts else pa.array([], pa.large_binary())
@@ -158,7 +160,7 @@ def texts_of(column: Any) -> Any:
     return pa.array(read, pa.large_binary())
 
 
-def _carried(column: Any) -> Any:
+def _as_carrier(column: Any) -> Any:
     """Return a column as an Arrow or NumPy array with the same values."""
     import pyarrow as pa
 
@@ -167,7 +169,7 @@ def _carried(column: Any) -> Any:
         return column
     if family == "pandas":
         if isinstance(column.dtype, np.dtype):
-            return _carried(column.to_numpy())
+            return _as_carrier(column.to_numpy())
         if column.dtype.name == "category":
             places = pa.array(column.cat.codes.to_numpy(), mask=column.cat.codes.to_numpy() < 0)
             return pa.DictionaryArray.from_arrays(places, texts_of(_objects(column.dtype.categories)))
@@ -381,7 +383,7 @@ class Coder:
             if text is None:
                 self._missing = i
                 continue
-            texts.setdefault(attribute.spelled(text), i)
+            texts.setdefault(attribute.spell(text), i)
             if number is not None and math.isfinite(_float(number)):
                 numbered.append((number, i))
             if isinstance(label, bool | np.bool_):
@@ -396,7 +398,7 @@ class Coder:
         }
 
         def place(text: str, number: Number | None) -> int:
-            compared = attribute.spelled(text)
+            compared = attribute.spell(text)
             if compared == "":
                 return empty
             found = texts.get(compared)
@@ -649,16 +651,16 @@ def _values(array: Any) -> Iterable[Any]:
 
 
 def _scan(texts: Any) -> Any:
-    """Run ``_scanned`` on an Arrow array of bytes."""
+    """Run ``_classify_texts`` on an Arrow array of bytes."""
     _, offsets, content = texts.buffers()
     ends = np.frombuffer(offsets, np.int64)[texts.offset : texts.offset + len(texts) + 1]
     bytes_ = np.frombuffer(content, np.uint8) if content is not None and content.size else np.zeros(1, np.uint8)
     known = np.ones(len(texts), bool) if texts.null_count == 0 else np.asarray(texts.is_valid())
-    return _scanned(bytes_, ends, known)
+    return _classify_texts(bytes_, ends, known)
 
 
-@compiled()
-def _scanned(content: NDArray[np.uint8], ends: NDArray[np.int64], known: NDArray[np.bool_]) -> Any:
+@compile_lazily()
+def _classify_texts(content: NDArray[np.uint8], ends: NDArray[np.int64], known: NDArray[np.bool_]) -> Any:
     """Classify each text, and return the numbers of those in digits.
 
     A text is in digits, in plain decimals, certainly no number, for the rule to read, or nothing (missing or blank).

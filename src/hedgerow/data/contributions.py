@@ -22,7 +22,7 @@ from hedgerow.universe.attributes import BLANKS
 
 
 @dataclass(frozen=True)
-class Unit:
+class PersonColumn:
     """The column that identifies a person, and ``rows``: k, the largest number of rows kept of one person."""
 
     column: str

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow._compiled import compiled
+from hedgerow._compiled import compile_lazily
 from hedgerow._types import Counts, Names
 from hedgerow.universe.universe import Universe
 
@@ -69,7 +69,7 @@ class ManyTables:
         return [self._counts[a:b].reshape(self._universe.sizes(names)).copy() for a, b, names in pieces]
 
 
-@compiled()
+@compile_lazily()
 def _count(codes: Any, members: Any, sizes: Any, ends: Any, counts: Any) -> None:
     """Add the counts of coded rows to all tables."""
     place, spread = np.empty(BLOCK, np.int32), np.zeros(COPIES * COPIED, np.int64)

@@ -22,7 +22,7 @@ from typing import IO, Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow._compiled import compiled
+from hedgerow._compiled import compile_lazily
 from hedgerow.errors import InvalidInput
 
 Bytes = NDArray[np.uint8]
@@ -145,7 +145,7 @@ class CsvFile:
         places, lengths = np.zeros((1, width), np.int64), np.full((1, width), ABSENT)
         read = cast(Any, _line).py_func  # compiling is not worth it for one line
         read(data, 0, len(line), self._delimiter, self._quote, np.arange(width), places[0], lengths[0])
-        copied = [_gathered(data, places[:, i], lengths[:, i], self._quote, compile=False) for i in range(width)]
+        copied = [_gather_fields(data, places[:, i], lengths[:, i], self._quote, compile=False) for i in range(width)]
         fields = [field[0].as_py() for field in copied]
         return [field.decode("utf-8", "replace") for field in fields if field is not None]
 
@@ -177,7 +177,9 @@ class CsvFile:
                     for first in range(0, firsts.shape[1], RECORDS):
                         some = slice(first, first + RECORDS)
                         fields = zip(firsts[:, some], sizes[:, some], strict=True)
-                        yield [_gathered(data, place, length, self._quote, compile=False) for place, length in fields]
+                        yield [
+                            _gather_fields(data, place, length, self._quote, compile=False) for place, length in fields
+                        ]
                     break
                 records, start, skipping = _records(
                     data, start, final, self._delimiter, self._quote, self._dialect.multiline,
@@ -185,7 +187,7 @@ class CsvFile:
                 )  # fmt: skip
                 if records:
                     fields = zip(places[:records].T, lengths[:records].T, strict=True)
-                    yield [_gathered(data, place, length, self._quote, compile=True) for place, length in fields]
+                    yield [_gather_fields(data, place, length, self._quote, compile=True) for place, length in fields]
                 if records < RECORDS and not skipping:
                     break
             pending = pending[start:]
@@ -196,7 +198,7 @@ class CsvFile:
         unicode = encoding.startswith("utf-8")
         decoder = None if unicode else codecs.getincrementaldecoder(encoding)("replace")
         beginning = True
-        with _opened(self._path) as file:
+        with _open_file(self._path) as file:
             while True:
                 block = file.read(BLOCK)
                 end = not block
@@ -210,7 +212,7 @@ class CsvFile:
                     return
 
 
-def _opened(path: Path) -> IO[bytes]:
+def _open_file(path: Path) -> IO[bytes]:
     """Open a file, decompressed according to its suffix."""
     kind = path.suffix.lower()
     if kind == ".gz":
@@ -272,24 +274,24 @@ def _are_whole(data: Bytes, begins: Places, ends: Places, start: int, stop: int,
     return bool(2 * np.count_nonzero(quoted) == quotes)
 
 
-def _gathered(data: Bytes, places: Places, lengths: Places, quote: int, *, compile: bool) -> Any:
+def _gather_fields(data: Bytes, places: Places, lengths: Places, quote: int, *, compile: bool) -> Any:
     """Copy fields into an Arrow array of bytes, with null where a line was too short to have the field."""
     import pyarrow as pa
 
     content = np.empty(max(1, int(np.abs(lengths).sum())), np.uint8)
     ends = np.zeros(len(lengths) + 1, np.int64)
     present = np.ones(len(lengths), bool)
-    copy = _copied if compile else _copied_by_arrays
+    copy = _copy_fields if compile else _copy_fields_by_arrays
     copy(data, places, lengths, quote, content, ends, present)
     valid = None if present.all() else pa.py_buffer(np.packbits(present, bitorder="little"))
     buffers = [valid, pa.py_buffer(ends), pa.py_buffer(content)]
     return pa.Array.from_buffers(pa.large_binary(), len(lengths), buffers)
 
 
-def _copied_by_arrays(
+def _copy_fields_by_arrays(
     data: Bytes, places: Places, lengths: Places, quote: int, content: Bytes, ends: Places, present: NDArray[np.bool_]
 ) -> None:
-    """Copy fields as ``_copied`` does, but with NumPy. Only fields with doubled quotes need a loop."""
+    """Copy fields as ``_copy_fields`` does, but with NumPy. Only fields with doubled quotes need a loop."""
     present[:] = lengths != ABSENT
     sizes = np.where(lengths >= 0, lengths, np.maximum(-2 - lengths, 0))
     ends[1:] = np.cumsum(sizes)
@@ -307,8 +309,8 @@ def _copied_by_arrays(
             ends[row + 1 :] -= gone
 
 
-@compiled()
-def _copied(
+@compile_lazily()
+def _copy_fields(
     data: Bytes, places: Places, lengths: Places, quote: int, content: Bytes, ends: Places, present: NDArray[np.bool_]
 ) -> None:
     """Copy fields one after another into ``content``.
@@ -333,7 +335,7 @@ def _copied(
         ends[row + 1] = at
 
 
-@compiled()
+@compile_lazily()
 def _line(
     data: Bytes, start: int, end: int, delimiter: int, quote: int, slots: Places, places: Places, lengths: Places
 ) -> bool:
@@ -373,7 +375,7 @@ def _line(
         i += 1
 
 
-@compiled()
+@compile_lazily()
 def _lines(
     data: Bytes, start: int, stop: int, final: bool, delimiter: int, quote: int, width: int,
     slots: Places, places: Places, lengths: Places,
@@ -429,7 +431,7 @@ def _lines(
         i += 1
 
 
-@compiled()
+@compile_lazily()
 def _records(
     data: Bytes, start: int, final: bool, delimiter: int, quote: int, multiline: bool, width: int,
     slots: Places, places: Places, lengths: Places,

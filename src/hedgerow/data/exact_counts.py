@@ -62,7 +62,7 @@ def step_of(query: Linear, grid: float) -> float:
     return 1.0 if query.is_count else grid
 
 
-def counted(query: Linear, counts: NDArray[np.int64], step: float) -> float:
+def exact_count(query: Linear, counts: NDArray[np.int64], step: float) -> float:
     """Return the value of an ``on_grid`` query in rows, to the nearest multiple of the step.
 
     The value is private. One row changes it by at most 1.
@@ -79,10 +79,10 @@ def counted(query: Linear, counts: NDArray[np.int64], step: float) -> float:
     return min((total + (1 << unit >> 1)) >> unit, LARGEST) * step
 
 
-def counted_all(
+def exact_counts(
     queries: Sequence[Linear], marginal_of: Callable[[tuple[str, ...]], NDArray[Any]], grid: float
 ) -> NDArray[np.float64]:
-    """Return ``counted`` for many queries, each in its own step.
+    """Return ``exact_count`` for many queries, each in its own step.
 
     Counts of at most MOST_ROWS rows are exact in float64.
     """
@@ -91,7 +91,7 @@ def counted_all(
     values[whole] = answer_all([queries[i] for i in whole], marginal_of)
     for i, query in enumerate(queries):
         if not query.is_count:
-            values[i] = counted(query, marginal_of(query.attributes), grid)
+            values[i] = exact_count(query, marginal_of(query.attributes), grid)
     return values
 
 

@@ -13,7 +13,7 @@ from hedgerow.errors import InvalidInput
 from hedgerow.universe.universe import Universe
 
 
-class Histogram(DataSource):
+class HistogramSource(DataSource):
     """A table given by its counts over the whole universe. A billion rows cost no more than ten.
 
     Parameters
@@ -41,7 +41,7 @@ class Histogram(DataSource):
             raise InvalidInput("A histogram must hold at most 2^50 rows in all. Found more. Give smaller counts.")
         self._counts = array.reshape(universe.shape).astype(np.int64)
 
-    def merged(self, universe: Universe, groups: Mapping[str, Integers]) -> Histogram:
+    def merge_values(self, universe: Universe, groups: Mapping[str, Integers]) -> HistogramSource:
         """Return the histogram under a universe with fewer values, given the group of every value."""
         counts = self._counts
         for name, group in groups.items():
@@ -49,7 +49,7 @@ class Histogram(DataSource):
             fewer = np.zeros((universe[name].size, *np.delete(counts.shape, axis)), np.int64)
             np.add.at(fewer, group, np.moveaxis(counts, axis, 0))
             counts = np.moveaxis(fewer, 0, axis)
-        return Histogram(universe, counts)
+        return HistogramSource(universe, counts)
 
     def _count_all(self, sets: Sequence[Names]) -> list[Counts]:
         return [np.asarray(self._counts.sum(axis=self._axes_beside(names))) for names in sets]

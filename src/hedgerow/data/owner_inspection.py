@@ -1,6 +1,6 @@
 """Find rows of a table that its universe does not describe.
 
-The result tells about individual rows, so it is for the owner's eyes only (``bench.unsafe_inspect``).
+The result tells about individual rows, so it is for the owner's eyes only (``unsafe.unsafe_inspect``).
 """
 
 from __future__ import annotations
@@ -10,15 +10,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from hedgerow.data.batches import Source
+from hedgerow.data.batches import BatchSource
 from hedgerow.data.coding import Coder, date_in, meaning
-from hedgerow.data.value_counts import counted
+from hedgerow.data.value_counts import group_values
 from hedgerow.universe.attributes import MISSING, OTHER, Attribute, Categories, Flag, Integers, Range
 from hedgerow.universe.dates import Dates
 
 
 @dataclass
-class Inspection:
+class ColumnInspection:
     """The numbers of rows of one column that are missing, outside the declared range, or unlike anything declared.
 
     ``examples`` counts the values outside the range or unlike anything declared.
@@ -31,13 +31,13 @@ class Inspection:
     examples: Counter[str] = field(default_factory=Counter)
 
 
-def inspected(source: Source, positions: list[int], attributes: list[Attribute]) -> list[Inspection]:
+def inspect_columns(source: BatchSource, positions: list[int], attributes: list[Attribute]) -> list[ColumnInspection]:
     """Inspect each column, value by value, under the rule by which it is coded."""
-    found = [Inspection() for _ in positions]
+    found = [ColumnInspection() for _ in positions]
     judges = [_judge(attribute) for attribute in attributes]
     for batch in source.batches(positions):
         for inspection, judge, column in zip(found, judges, batch, strict=True):
-            for value, times in counted(column):
+            for value, times in group_values(column):
                 inspection.rows += times
                 verdict = judge(value)
                 if verdict is not None:
@@ -52,7 +52,7 @@ def _judge(attribute: Attribute) -> Callable[[Any], str | None]:
 
     It codes the value by the same attribute with an extra cell for missing values and one for others.
     """
-    telling = _telling(attribute)
+    telling = _with_extra_cells(attribute)
     coder = Coder(telling)
 
     def judge(value: Any) -> str | None:
@@ -68,7 +68,7 @@ def _judge(attribute: Attribute) -> Callable[[Any], str | None]:
     return judge
 
 
-def _telling(attribute: Attribute) -> Attribute:
+def _with_extra_cells(attribute: Attribute) -> Attribute:
     """Return the attribute with an extra cell for missing values and one for others."""
     extras: dict[str, Any] = {"other": True, "missing": True}
     match attribute:

@@ -16,7 +16,7 @@ from urllib.parse import unquote
 
 from hedgerow._extras import extra
 from hedgerow.data import schema
-from hedgerow.data.batches import Source
+from hedgerow.data.batches import BatchSource
 from hedgerow.errors import DataUnavailable, InvalidInput
 
 ROWS = 1 << 17  # rows of a batch
@@ -35,7 +35,7 @@ class _File:
     keys: dict[str, str | None]
 
 
-def of_parquet(where: str) -> Source:
+def of_parquet(where: str) -> BatchSource:
     """Return the source at a path or URL of a file, a folder or a pattern."""
     files = _remote(where) if "://" in where else _local(where)
     if not files:
@@ -51,11 +51,11 @@ def of_parquet(where: str) -> Source:
 
     if len(files) == 1 and not files[0].keys:
         names = list(schemas[0].names)  # a duplicate name is refused where it is used
-        return Source(names, batches, [schema.of_arrow(kind) for kind in schemas[0].types])
-    return Source(names, batches, [_agreed(name, schemas) for name in names])
+        return BatchSource(names, batches, [schema.of_arrow(kind) for kind in schemas[0].types])
+    return BatchSource(names, batches, [_common_type(name, schemas) for name in names])
 
 
-def _agreed(name: str, schemas: Sequence[Any]) -> schema.Column:
+def _common_type(name: str, schemas: Sequence[Any]) -> schema.Column:
     """Return the public type of a column if all files agree on it."""
     kinds = {schema.of_arrow(found.field(name).type) for found in schemas if found.names.count(name) == 1}
     return kinds.pop() if len(kinds) == 1 else schema.NOTHING

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from hedgerow._extras import extra
 from hedgerow.data import schema
-from hedgerow.data.batches import ROWS_OF_AN_ENGINE, Source, quoted
+from hedgerow.data.batches import ROWS_OF_AN_ENGINE, BatchSource, quote_identifier
 from hedgerow.errors import DataUnavailable, InvalidInput
 
 SCHEMES = ("postgresql://", "postgres://", "postgresql+psycopg://")
@@ -55,28 +55,28 @@ def is_postgres(url: str) -> bool:
     return url.startswith(SCHEMES)
 
 
-def of_postgres(url: str, table: str) -> Source:
+def of_postgres(url: str, table: str) -> BatchSource:
     """Return a table or view, ``name`` or ``schema.name``, as a source. Its rows are read when they are asked for."""
     link = "postgresql://" + url.partition("://")[2]
-    with contextlib.closing(_connected(link)) as connection:
+    with contextlib.closing(_connect(link)) as connection:
         codec = _codec(connection)
-        named, columns = _found(connection, table, codec)
+        named, columns = _find_table(connection, table, codec)
 
     def batches(positions: Sequence[int]) -> Iterator[list[Any]]:
         wanted = [columns[i] for i in positions]
         listed = ", ".join(_expression(column) for column in wanted)
-        with contextlib.closing(_connected(link)) as reading:
+        with contextlib.closing(_connect(link)) as reading:
             reading.execute(f"DECLARE hedgerow_rows NO SCROLL CURSOR FOR SELECT {listed} FROM {named}".encode(codec))
             while some := reading.execute(b"FETCH %d FROM hedgerow_rows" % ROWS_OF_AN_ENGINE, binary=True).fetchall():
                 yield [
-                    _carried(column.kind, values, codec)
+                    _as_arrow(column.kind, values, codec)
                     for column, values in zip(wanted, zip(*some, strict=True), strict=True)
                 ]
 
-    return Source([column.name for column in columns], batches, [column.public for column in columns])
+    return BatchSource([column.name for column in columns], batches, [column.public for column in columns])
 
 
-def _connected(link: str) -> Any:
+def _connect(link: str) -> Any:
     """Return a read-only connection that sees one moment."""
     failed: Exception | None = None
     psycopg, connection = extra("psycopg"), None
@@ -125,12 +125,15 @@ def _codec(connection: Any) -> str:
     return "utf-8"
 
 
-def _found(connection: Any, table: str, codec: str) -> tuple[str, list[_Column]]:
+def _find_table(connection: Any, table: str, codec: str) -> tuple[str, list[_Column]]:
     """Return the table's name in SQL, and its columns."""
     schema_name, dot, rest = table.partition(".")
     rows: list[Any] = []
-    named = quoted(table)
-    for named in [quoted(table), *([f"{quoted(schema_name)}.{quoted(rest)}"] if dot else [])]:
+    named = quote_identifier(table)
+    for named in [
+        quote_identifier(table),
+        *([f"{quote_identifier(schema_name)}.{quote_identifier(rest)}"] if dot else []),
+    ]:
         literal = "'" + named.replace("'", "''") + "'"
         rows = connection.execute(CATALOGUE.replace(b"%b", literal.encode(codec, "replace"))).fetchall()
         if rows:
@@ -149,7 +152,8 @@ def _found(connection: Any, table: str, codec: str) -> tuple[str, list[_Column]]
     ]
     checks = connection.execute(CHECKS.replace(b"%b", str(rows[0][3]).encode())).fetchall()
     statement = (
-        ", ".join([f"CREATE TABLE t ({quoted(names[0])} INT", *(_text(check, codec) for (check,) in checks)]) + ")"
+        ", ".join([f"CREATE TABLE t ({quote_identifier(names[0])} INT", *(_text(check, codec) for (check,) in checks)])
+        + ")"
     )
     public = schema.with_statement(names, public, statement, "postgres")
     return named, [
@@ -163,7 +167,7 @@ def _text(value: Any, codec: str) -> str:
 
 def _expression(column: _Column) -> str:
     """Return the SQL expression by which a column is sent: as it is, or as its text, which every value has."""
-    name, kind = quoted(column.name), column.kind
+    name, kind = quote_identifier(column.name), column.kind
     if kind == "float4":
         return f"{name}::float8"
     if kind in ("int2", "int4", "int8", "float8", "bool", "numeric", "bytea", "text"):
@@ -174,7 +178,7 @@ def _expression(column: _Column) -> str:
     return f"{name}::text"
 
 
-def _carried(kind: str, values: Sequence[Any], codec: str) -> Any:
+def _as_arrow(kind: str, values: Sequence[Any], codec: str) -> Any:
     """Return values as an Arrow array, if there is a type that holds every possible value, or else as a list."""
     import pyarrow as pa
 

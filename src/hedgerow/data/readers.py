@@ -17,7 +17,7 @@ from urllib.parse import quote
 
 from hedgerow._extras import extra
 from hedgerow.data import schema
-from hedgerow.data.batches import ROWS_OF_AN_ENGINE, Source, quoted
+from hedgerow.data.batches import ROWS_OF_AN_ENGINE, BatchSource, quote_identifier
 from hedgerow.data.csv_file import Csv, CsvFile
 from hedgerow.data.parquet_files import of_parquet
 from hedgerow.data.postgres_table import is_postgres, of_postgres, refuse_connection, refuse_table
@@ -29,7 +29,7 @@ FILES = (".csv", ".tsv", ".parquet")  # the suffixes of readable files
 
 
 @dataclass(frozen=True)
-class Typed:
+class TrustSchema:
     """A source whose column types are public, on the owner's word: they were declared, and no row decided them.
 
     Types of databases opened by URL are always public, because their tables were created with types.
@@ -47,23 +47,23 @@ class Typed:
     source: Any
 
 
-def opened(source: Any, table: str | None, csv: Csv | None) -> Source:
+def open_batches(source: Any, table: str | None, csv: Csv | None) -> BatchSource:
     """Open a source of any kind.
 
-    Types that came with rows are dropped unless the owner called them public with ``Typed``. Whoever wrote the frame or
+    Types that came with rows are dropped unless the owner called them public with ``TrustSchema``. Whoever wrote the frame or
     the file may have inferred the types, so that one row decided between numbers and texts. A type that lists its
     values (polars' Enum) was declared, so its labels are kept.
     """
-    if isinstance(source, Typed):
-        return _opened(source.source, table, csv)
-    found = _opened(source, table, csv)
+    if isinstance(source, TrustSchema):
+        return _open_carrier(source.source, table, csv)
+    found = _open_carrier(source, table, csv)
     # A URL with table= is a database, whose types are public. Without table= it is a URL of files.
     if isinstance(source, str) and "://" in source and table is not None:
         return found
     return replace(found, types=[schema.Column(labels=column.labels) for column in found.types])
 
 
-def _opened(source: Any, table: str | None, csv: Csv | None) -> Source:
+def _open_carrier(source: Any, table: str | None, csv: Csv | None) -> BatchSource:
     """Open a source with the types that it carries."""
     if csv is not None and not isinstance(csv, Csv):
         raise InvalidInput(f"csv must be an hr.Csv. Found {type(csv).__name__}. For example hr.Csv(delimiter=';').")
@@ -98,7 +98,7 @@ def _require_no_dialect(csv: Csv | None) -> None:
         raise InvalidInput("csv must come with the path of a .csv or .tsv file. Found another source. Leave it out.")
 
 
-def _of_url(url: str, table: str | None) -> Source:
+def _of_url(url: str, table: str | None) -> BatchSource:
     """Open a database table if one is named, and otherwise Parquet files."""
     if table is None and (".parquet" in url.lower() or url.endswith("/")):
         return of_parquet(url)
@@ -112,7 +112,7 @@ def _of_url(url: str, table: str | None) -> Source:
     return of_postgres(url, table) if is_postgres(url) else _of_database(url, table)
 
 
-def _of_file(path: Path, csv: Csv | None) -> Source:
+def _of_file(path: Path, csv: Csv | None) -> BatchSource:
     """Open a file, or a folder or pattern of Parquet files."""
     pattern = any(mark in str(path) for mark in "*?[") and not path.exists()
     if not pattern and not path.exists():
@@ -126,12 +126,12 @@ def _of_file(path: Path, csv: Csv | None) -> Source:
     if not kind:
         raise InvalidInput(f"The data file must be .csv, .tsv or .parquet. Found {path.name!r}. Convert it first.")
     file = CsvFile(path, csv or Csv())
-    return Source(file.columns, file.batches)
+    return BatchSource(file.columns, file.batches)
 
 
 def _of_frame(
     names: list[str], rows: int, column: Callable[[int], Any], types: list[schema.Column] | None = None
-) -> Source:
+) -> BatchSource:
     """Return a frame in memory as a source, in slices of ROWS rows."""
 
     def batches(positions: Sequence[int]) -> Iterator[list[Any]]:
@@ -139,10 +139,10 @@ def _of_frame(
         for start in range(0, rows, ROWS):
             yield [c.iloc[start : start + ROWS] if hasattr(c, "iloc") else c[start : start + ROWS] for c in columns]
 
-    return Source(names, batches, types or [])
+    return BatchSource(names, batches, types or [])
 
 
-def _of_polars(source: Any) -> Source:
+def _of_polars(source: Any) -> BatchSource:
     """Open a polars frame, lazy or not."""
     found = source.collect_schema()
     names, types = list(found.names()), [schema.of_polars(dtype) for dtype in found.dtypes()]
@@ -153,10 +153,10 @@ def _of_polars(source: Any) -> Source:
         frame = source.select([names[i] for i in positions]).collect()
         return _of_frame(names, frame.height, frame.to_series).batches(range(frame.width))
 
-    return Source(names, batches, types)
+    return BatchSource(names, batches, types)
 
 
-def _of_arrow(source: Any) -> Source:
+def _of_arrow(source: Any) -> BatchSource:
     """Open an Arrow table, dataset or reader of batches."""
     import pyarrow as pa
     import pyarrow.dataset as ds
@@ -175,7 +175,7 @@ def _of_arrow(source: Any) -> Source:
             for batch in source:
                 yield [batch.column(i) for i in positions]
 
-    return Source(names, batches, types)
+    return BatchSource(names, batches, types)
 
 
 def _dictionary(column: Any) -> tuple[Any, ...] | None:
@@ -193,12 +193,12 @@ def _categories(dtype: Any) -> tuple[Any, ...] | None:
     return tuple(dtype.categories.tolist()) if str(dtype) == "category" else None
 
 
-def _of_ibis(table: Any) -> Source:
+def _of_ibis(table: Any) -> BatchSource:
     """Open an Ibis table."""
     held = getattr(getattr(table.op(), "data", None), "obj", None)
     if type(held).__module__.split(".")[0] in ("pandas", "polars", "pyarrow"):
-        found = _opened(held, None, None)  # a frame in memory, which Ibis would convert as a whole
-        return Source(list(table.columns), found.batches, found.types)
+        found = _open_carrier(held, None, None)  # a frame in memory, which Ibis would convert as a whole
+        return BatchSource(list(table.columns), found.batches, found.types)
     if table.get_backend().name == "sqlite":
         return _of_sqlite_query(table)
     names, kinds = list(table.columns), table.schema()
@@ -215,7 +215,7 @@ def _of_ibis(table: Any) -> Source:
         for batch in _arrow_batches(table.select(**columns)):
             yield [batch.column(k) for k in range(len(positions))]
 
-    return Source(names, batches, [schema.of_ibis(kinds[name]) for name in names])
+    return BatchSource(names, batches, [schema.of_ibis(kinds[name]) for name in names])
 
 
 def _require_answer(ask_for_no_row: Callable[[], Any]) -> None:
@@ -246,7 +246,7 @@ def of_duckdb(connection: Any, query: str, rows: int) -> Iterator[Any]:
     yield from read(rows)
 
 
-def _of_database(url: str, table: str) -> Source:
+def _of_database(url: str, table: str) -> BatchSource:
     """Open a table of a database through Ibis."""
     ibis = extra("ibis")
     path = url.partition("://")[2].partition("?")[0]
@@ -286,7 +286,7 @@ def _read_only(path: str) -> Any:
     return ibis.duckdb.connect(path)
 
 
-def _with_catalogue(source: Source, connection: Any, table: str) -> Source:
+def _with_catalogue(source: BatchSource, connection: Any, table: str) -> BatchSource:
     """Add the enumerations and checks that DuckDB's catalogue has for the table."""
     types = source.types
     with contextlib.suppress(Exception):  # a view has no statement, and older versions use other names
@@ -300,7 +300,7 @@ def _with_catalogue(source: Source, connection: Any, table: str) -> Source:
     return replace(source, types=types)
 
 
-def _of_sqlite(url: str, table: str) -> Source:
+def _of_sqlite(url: str, table: str) -> BatchSource:
     """Open a SQLite table through Python's own module, because any row of SQLite may hold any type and any bytes."""
     path = url.removeprefix("sqlite://").partition("?")[0]
     if not Path(path).is_file():
@@ -309,7 +309,7 @@ def _of_sqlite(url: str, table: str) -> Source:
     connection.text_factory = bytes
     rows, failed = [], None
     try:
-        rows = connection.execute(f"PRAGMA table_xinfo({quoted(table)})").fetchall()
+        rows = connection.execute(f"PRAGMA table_xinfo({quote_identifier(table)})").fetchall()
     except sqlite3.Error as raised:  # no row was read
         failed = raised
     if failed is not None:
@@ -322,32 +322,32 @@ def _of_sqlite(url: str, table: str) -> Source:
     names = [str(row[1], "utf-8", "replace") for row in rows]
 
     def batches(positions: Sequence[int]) -> Iterator[list[Any]]:
-        query = f"SELECT {', '.join(quoted(names[i]) for i in positions)} FROM {quoted(table)}"
+        query = f"SELECT {', '.join(quote_identifier(names[i]) for i in positions)} FROM {quote_identifier(table)}"
         with contextlib.closing(connection):
-            yield from _fetched(connection, query)
+            yield from _fetch_batches(connection, query)
 
     made = connection.execute("SELECT sql FROM sqlite_master WHERE type = 'table' AND name = ?", [table]).fetchall()
     statement = str(made[0][0], "utf-8", "replace") if made and made[0][0] is not None else ""
-    return Source(names, batches, schema.with_statement(names, [], statement, "sqlite"))
+    return BatchSource(names, batches, schema.with_statement(names, [], statement, "sqlite"))
 
 
-def _of_sqlite_query(table: Any) -> Source:
+def _of_sqlite_query(table: Any) -> BatchSource:
     """Open an Ibis table on SQLite, without the types to which Ibis would convert its rows."""
     names, engine = list(table.columns), table.get_backend()
-    _require_answer(lambda: list(_fetched(engine.con, str(engine.compile(table.limit(0))))))
+    _require_answer(lambda: list(_fetch_batches(engine.con, str(engine.compile(table.limit(0))))))
 
     def batches(positions: Sequence[int]) -> Iterator[list[Any]]:
         wanted = table.select(**{f"c{k}": table[names[i]] for k, i in enumerate(positions)})
         kept, engine.con.text_factory = engine.con.text_factory, bytes
         try:
-            yield from _fetched(engine.con, str(engine.compile(wanted)))
+            yield from _fetch_batches(engine.con, str(engine.compile(wanted)))
         finally:
             engine.con.text_factory = kept
 
-    return Source(names, batches)
+    return BatchSource(names, batches)
 
 
-def _fetched(connection: sqlite3.Connection, query: str) -> Iterator[list[Any]]:
+def _fetch_batches(connection: sqlite3.Connection, query: str) -> Iterator[list[Any]]:
     """Yield the columns of a query's result in batches."""
     cursor = connection.execute(query)
     while some := cursor.fetchmany(ROWS_OF_AN_ENGINE):

@@ -24,7 +24,7 @@ def folder_of(owner: object) -> str:
     return made
 
 
-def without_messages(work: Callable[[], Result]) -> Result:
+def hide_engine_errors(work: Callable[[], Result]) -> Result:
     """Run the work and return its result. If it fails, drop the engine's message, which may quote a row.
 
     The refusal is raised after the failure was handled, so that it does not carry the failure as its context.

@@ -39,8 +39,8 @@ from hedgerow import _progress
 from hedgerow._types import Array, Integers, Names
 from hedgerow.data.coding import Coder, numbers_of, texts_of
 from hedgerow.data.csv_file import Csv
-from hedgerow.data.readers import opened
-from hedgerow.data.table import without_messages
+from hedgerow.data.readers import open_batches
+from hedgerow.data.table import hide_engine_errors
 from hedgerow.errors import InvalidInput
 from hedgerow.universe.attributes import Flag, Range
 from hedgerow.universe.attributes import Integers as IntegerRange
@@ -65,10 +65,10 @@ def columns_of(universe: Universe) -> Columns:
     return kinds
 
 
-class Rows:
+class RowStore:
     """The raw values of a table, with access to any row. Everything it returns is secret.
 
-    ``stored`` and ``in_memory`` make such objects.
+    ``row_store`` and ``in_memory`` make such objects.
     """
 
     def __init__(
@@ -139,7 +139,7 @@ class Rows:
         return f"Rows({', '.join(f'{name}: {kind.__name__}' for name, kind in self.columns.items())})"
 
 
-def in_memory(columns: Mapping[str, Any], coded: Universe | None = None) -> Rows:
+def in_memory(columns: Mapping[str, Any], coded: Universe | None = None) -> RowStore:
     """Return rows from arrays, for simulations: numbers as they are, flags from boolean arrays, all else as texts."""
     arrays = {name: np.asarray(values) for name, values in columns.items()}
     kinds: dict[str, Kind] = {
@@ -153,16 +153,16 @@ def in_memory(columns: Mapping[str, Any], coded: Universe | None = None) -> Rows
         if kinds[name] is str:
             lengths, content = _text_bytes(texts_of(arrays[name]))
             texts[name] = np.concatenate([[0], np.cumsum(lengths)]), np.frombuffer(content, np.uint8)
-    cells = None if coded is None else _coded([Coder(coded[n]).cells(arrays[n]) for n in coded.names], count)
-    return Rows(kinds, count, numbers, texts, coded, cells)
+    cells = None if coded is None else _code_rows([Coder(coded[n]).cells(arrays[n]) for n in coded.names], count)
+    return RowStore(kinds, count, numbers, texts, coded, cells)
 
 
-def _coded(cells: Sequence[Integers], rows: int) -> Integers:
+def _code_rows(cells: Sequence[Integers], rows: int) -> Integers:
     """Return cells as an array with one line per row and one column per attribute."""
     return np.ascontiguousarray(np.column_stack([np.zeros((rows, 0), np.int64), *cells]).astype(np.int64))
 
 
-def stored(
+def row_store(
     source: Any,
     columns: Columns,
     folder: str | Path | None = None,
@@ -171,13 +171,13 @@ def stored(
     table: str | None = None,
     csv: Csv | None = None,
     progress: bool = False,
-) -> Rows:
+) -> RowStore:
     """Return the store of a source's columns in a folder: the existing one if it still fits, otherwise a new one.
 
     With ``coded``, the cells of that universe are stored too, so that its expressions can be asked. Without a folder,
     the rows are in files without a name, which disappear with the object or with the process, however it ends.
     """
-    declared = _declared(columns)
+    declared = _require_declaration(columns)
     if os.name != "posix":  # elsewhere a file mode hides nothing, and a mapped file cannot be removed
         raise InvalidInput(
             f"Rows must be stored on a system with POSIX file modes. Found {os.name!r}. Run it on Linux or macOS."
@@ -185,21 +185,21 @@ def stored(
     if folder is None:
         place = Path(tempfile.mkdtemp(prefix="hedgerow-rows-"))
         try:
-            return without_messages(lambda: _build(source, declared, coded, place, None, table, csv, progress))
+            return hide_engine_errors(lambda: _build(source, declared, coded, place, None, table, csv, progress))
         finally:  # mapped files stay mapped, and disappear with their process, however it ends
             shutil.rmtree(place, ignore_errors=True)
     place = Path(folder)
     identity = _identity(source, table, csv)
     if place.exists():
         _require_private(place)
-        found = without_messages(lambda: _reopened(place, declared, coded, identity))
+        found = hide_engine_errors(lambda: _reopen_store(place, declared, coded, identity))
         if found is not None:
             return found
     place.parent.mkdir(parents=True, exist_ok=True)
-    return without_messages(lambda: _built(source, declared, coded, place, identity, table, csv, progress))
+    return hide_engine_errors(lambda: _build_store(source, declared, coded, place, identity, table, csv, progress))
 
 
-def _declared(columns: Columns) -> dict[str, Kind]:
+def _require_declaration(columns: Columns) -> dict[str, Kind]:
     """Refuse a declaration of columns that is not a mapping from names to float, bool or str."""
     if not columns or not all(type(name) is str and kind in KINDS.values() for name, kind in columns.items()):
         raise InvalidInput(
@@ -245,9 +245,9 @@ def _require_private(folder: Path) -> None:
         )
 
 
-def _reopened(
+def _reopen_store(
     folder: Path, columns: dict[str, Kind], coded: Universe | None, identity: dict[str, Any] | None
-) -> Rows | None:
+) -> RowStore | None:
     """Return the existing store if it has these columns of this source and is unchanged, and otherwise None."""
     try:
         manifest = json.loads((folder / MANIFEST).read_text())
@@ -255,7 +255,7 @@ def _reopened(
         same = found == [FORM, identity, _names(columns), _declaration(coded)]
         if identity is None or not same or any(_checksum(folder / n) != s for n, s in manifest["files"].items()):
             return None
-        return _mapped(folder, columns, coded, manifest["rows"])
+        return _map_store(folder, columns, coded, manifest["rows"])
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
 
@@ -281,7 +281,7 @@ def _checksum(path: Path) -> str:
     return digest.hexdigest()
 
 
-def _mapped(folder: Path, columns: dict[str, Kind], coded: Universe | None, rows: int) -> Rows:
+def _map_store(folder: Path, columns: dict[str, Kind], coded: Universe | None, rows: int) -> RowStore:
     """Map a store into memory."""
     width = len(_numeric(columns))
     numbers = _map(folder / NUMBERS, np.float64).reshape(rows, width) if width else np.zeros((rows, 0))
@@ -291,7 +291,7 @@ def _mapped(folder: Path, columns: dict[str, Kind], coded: Universe | None, rows
         if kind is str
     }
     cells = None if coded is None else _map(folder / CELLS, np.int64).reshape(rows, len(coded.names))
-    return Rows(columns, rows, numbers, texts, coded, cells)
+    return RowStore(columns, rows, numbers, texts, coded, cells)
 
 
 def _map(path: Path, kind: Any) -> NDArray[Any]:
@@ -299,7 +299,7 @@ def _map(path: Path, kind: Any) -> NDArray[Any]:
     return np.asarray(np.memmap(path, kind, "r")) if path.stat().st_size else np.zeros(0, kind)
 
 
-def _built(
+def _build_store(
     source: Any,
     columns: dict[str, Kind],
     coded: Universe | None,
@@ -308,7 +308,7 @@ def _built(
     table: str | None,
     csv: Csv | None,
     progress: bool,
-) -> Rows:
+) -> RowStore:
     """Build a store beside the folder, and then put it in its place. Whoever has the old one mapped keeps it."""
     made = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
     try:
@@ -322,7 +322,7 @@ def _built(
             os.replace(made, folder)
     finally:
         shutil.rmtree(made, ignore_errors=True)
-    return _mapped(folder, columns, coded, json.loads((folder / MANIFEST).read_text())["rows"])
+    return _map_store(folder, columns, coded, json.loads((folder / MANIFEST).read_text())["rows"])
 
 
 def _build(
@@ -334,9 +334,9 @@ def _build(
     table: str | None,
     csv: Csv | None,
     progress: bool,
-) -> Rows:
+) -> RowStore:
     """Write a store into an empty folder."""
-    found = opened(source, table, csv)
+    found = open_batches(source, table, csv)
     names = list(dict.fromkeys([*columns, *(coded.names if coded is not None else ())]))
     positions = found.positions(names)
     coders = {} if coded is None else {name: Coder(coded[name]) for name in coded.names}
@@ -349,7 +349,7 @@ def _build(
     with contextlib.ExitStack() as files:
         files_of = {n: files.enter_context(_File(folder / n)) for n in _file_names(numeric, texts, coded)}
         lengths = dict.fromkeys(texts, 0)
-        advance = files.enter_context(_progress.running("storing rows", progress))
+        advance = files.enter_context(_progress.show_count("storing rows", progress))
         for i in texts:
             files_of[f"{i}.ends"].write(np.zeros(1, np.int64))
         for batch in found.batches(positions):
@@ -371,17 +371,17 @@ def _build(
                 files_of[NUMBERS].write(table_of_numbers)
             if coded is not None:
                 cells = [coder.cells(batch[names.index(name)]) for name, coder in coders.items()]
-                files_of[CELLS].write(_coded(cells, size))
+                files_of[CELLS].write(_code_rows(cells, size))
             count += size
             advance(count)
-        sums = {name: file.sealed() for name, file in files_of.items()}
+        sums = {name: file.seal() for name, file in files_of.items()}
     manifest = {
         "form": FORM, "source": identity, "columns": _names(columns), "coded": _declaration(coded), "rows": count,
         "files": sums,
     }  # fmt: skip
     with _File(folder / MANIFEST) as file:
         file.write(json.dumps(manifest).encode())
-    return _mapped(folder, columns, coded, count)
+    return _map_store(folder, columns, coded, count)
 
 
 def _file_names(numeric: Sequence[str], texts: Sequence[int], coded: Universe | None) -> Iterator[str]:
@@ -425,7 +425,7 @@ class _File:
             while len(some):
                 some = some[self._file.write(some) :]
 
-    def sealed(self) -> str:
+    def seal(self) -> str:
         """Return the checksum of all that was written."""
         return self._digest.hexdigest()
 

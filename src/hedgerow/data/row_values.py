@@ -22,7 +22,7 @@ import numpy as np
 
 from hedgerow._checks import number
 from hedgerow._types import Integers
-from hedgerow.data.row_store import Rows
+from hedgerow.data.row_store import RowStore
 from hedgerow.query.linear import Linear
 from hedgerow.query.row_statistic import RowStatistic
 from hedgerow.universe.universe import Universe
@@ -34,7 +34,7 @@ Valued = Callable[[Integers], Integers]
 """A function from row numbers to the rows' values in steps."""
 
 
-def statistic_values(rows: Rows, asked: RowStatistic) -> Valued:
+def statistic_values(rows: RowStore, asked: RowStatistic) -> Valued:
     """Return the function that evaluates a statistic on these rows."""
     rows.require(asked.attributes)
 
@@ -42,12 +42,16 @@ def statistic_values(rows: Rows, asked: RowStatistic) -> Valued:
         columns = rows.take(indices, asked.attributes)
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
-            return _vectorised(asked.function, columns) if asked.vectorised else _one_by_one(asked.function, columns)
+            return (
+                _call_with_columns(asked.function, columns)
+                if asked.vectorised
+                else _one_by_one(asked.function, columns)
+            )
 
     return valued
 
 
-def linear_values(rows: Rows, universe: Universe, asked: Linear) -> Valued:
+def linear_values(rows: RowStore, universe: Universe, asked: Linear) -> Valued:
     """Return the function that evaluates an expression on these rows: the weight of the cells of their values."""
     rows.require_cells(universe)
     steps = np.rint(np.clip(asked.table, 0.0, 1.0) * STEPS).astype(np.int64)
@@ -79,7 +83,7 @@ def _value(function: Callable[..., Any], row: tuple[Any, ...]) -> int:
         return 0
 
 
-def _vectorised(function: Callable[..., Any], columns: list[Any]) -> Integers:
+def _call_with_columns(function: Callable[..., Any], columns: list[Any]) -> Integers:
     """Call the function with whole columns, or, if that fails, with columns of one row."""
     found = _block(function, columns)
     if found is not None:

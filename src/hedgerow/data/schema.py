@@ -189,7 +189,7 @@ def _condition(condition: Any) -> tuple[str | None, Column]:
     if not isinstance(named, sql.Column):
         return None, NOTHING
     name = named.name
-    listed = _listed(condition)
+    listed = _enumerated_values(condition)
     if listed is not None:
         labels = [_literal(each) for each in listed]
         return name, Column(labels=tuple(labels)) if labels and None not in labels else NOTHING
@@ -204,7 +204,7 @@ def _condition(condition: Any) -> tuple[str | None, Column]:
     return name, Column(low=ends[0], high=ends[1])
 
 
-def _listed(condition: Any) -> list[Any] | None:
+def _enumerated_values(condition: Any) -> list[Any] | None:
     """Return the values of ``IN (…)``, or of ``= ANY (ARRAY[…])``, which is how PostgreSQL stores it, or else None."""
     from sqlglot import expressions as sql
 

@@ -153,7 +153,7 @@ class DataSource(ABC):
         return digest.hexdigest()
 
     @abstractmethod
-    def merged(self, universe: Universe, groups: Mapping[str, Integers]) -> DataSource:
+    def merge_values(self, universe: Universe, groups: Mapping[str, Integers]) -> DataSource:
         """Return the same rows under a universe with fewer values.
 
         ``groups`` has, for each attribute that changes, the group of every value.

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from hedgerow.data import schema
-from hedgerow.data.batches import Source
+from hedgerow.data.batches import BatchSource
 from hedgerow.data.redaction import folder_of
 from hedgerow.errors import InvalidInput
 
@@ -46,7 +46,7 @@ def spark_frame(source: Any) -> Any:
     return None
 
 
-def of_spark(frame: Any) -> Source:
+def of_spark(frame: Any) -> BatchSource:
     """Return a Spark frame as a source. Its rows come to this process in batches, one partition after the other."""
     names = [field.name for field in frame.schema.fields]
 
@@ -54,14 +54,14 @@ def of_spark(frame: Any) -> Source:
         import pyarrow as pa
 
         with quiet(frame.sparkSession):
-            for (packed,) in selected(frame, positions).mapInArrow(_packed, "rows binary").toLocalIterator():
+            for (packed,) in select_columns(frame, positions).mapInArrow(_pack, "rows binary").toLocalIterator():
                 with pa.ipc.open_stream(bytes(packed)) as rows:
                     yield from ([batch.column(i) for i in range(len(positions))] for batch in rows)
 
-    return Source(names, batches, [schema.Column(KINDS.get(kind)) for kind in _kinds(frame)])
+    return BatchSource(names, batches, [schema.Column(KINDS.get(kind)) for kind in _kinds(frame)])
 
 
-def selected(frame: Any, positions: Sequence[int]) -> Any:
+def select_columns(frame: Any, positions: Sequence[int]) -> Any:
     """Select the columns at these positions, and name them c0, c1 and so on."""
     kinds = _kinds(frame)
     strange = sorted({kinds[i] for i in positions if kinds[i] not in (*AS_THEY_ARE, *BY_TEXT)})
@@ -140,7 +140,7 @@ def _kinds(frame: Any) -> list[str]:
     return [field.dataType.typeName() for field in frame.schema.fields]
 
 
-def _packed(batches: Iterable[Any]) -> Iterator[Any]:
+def _pack(batches: Iterable[Any]) -> Iterator[Any]:
     """Serialize each batch of rows into one binary value."""
     import pyarrow as pa
 

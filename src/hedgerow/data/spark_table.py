@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 
 from hedgerow._types import Counts, Integers, Names
 from hedgerow.data.coding import Coder
-from hedgerow.data.contributions import Unit, kept_query, persons
-from hedgerow.data.readers import Typed
-from hedgerow.data.redaction import without_messages
+from hedgerow.data.contributions import PersonColumn, kept_query, persons
+from hedgerow.data.readers import TrustSchema
+from hedgerow.data.redaction import hide_engine_errors
 from hedgerow.data.schema import require_match
 from hedgerow.data.source import DataSource
-from hedgerow.data.spark_frame import new_folder, quiet, selected
-from hedgerow.data.table import composed, merged_records, opened_before_rows
+from hedgerow.data.spark_frame import new_folder, quiet, select_columns
+from hedgerow.data.table import compose_groups, merge_records, open_before_rows
 from hedgerow.universe.universe import Universe
 
 AT_ONCE = 1 << 16  # the number of distinct records that come back together
@@ -32,31 +32,31 @@ TYPES = {"int8": "tinyint", "int16": "smallint", "int32": "int", "int64": "bigin
 class SparkTable(DataSource):
     """A Spark frame, coded into a copy on the cluster's storage and counted there."""
 
-    def __init__(self, frame: Any, universe: Universe, unit: Unit | None = None) -> None:
+    def __init__(self, frame: Any, universe: Universe, unit: PersonColumn | None = None) -> None:
         """Code a frame. With ``unit``, keep at most so many rows of each person (see ``contributions``)."""
         super().__init__(universe)
         self._groups: dict[str, Integers] = {}
         self._whole: SparkTable | None = None
-        found = opened_before_rows(frame, None, None)
-        frame = frame.source if isinstance(frame, Typed) else frame
+        found = open_before_rows(frame, None, None)
+        frame = frame.source if isinstance(frame, TrustSchema) else frame
         self._spark = frame.sparkSession
         positions = found.positions(universe.names)
         attributes = [universe[name] for name in universe.names]
         require_match(universe.names, attributes, [found.type_of(i) for i in positions])
-        self._kinds = [_signed(size) for size in universe.shape]
+        self._kinds = [_as_signed(size) for size in universe.shape]
         self._schema = ", ".join(f"c{i} {TYPES[kind.name]}" for i, kind in enumerate(self._kinds))
-        rows = selected(frame, [*positions, *([] if unit is None else found.positions([unit.column]))])
+        rows = select_columns(frame, [*positions, *([] if unit is None else found.positions([unit.column]))])
         self._folder = new_folder(self, self._spark)
         coded = rows.mapInArrow(
-            _coding(universe, self._kinds, unit), self._schema if unit is None else f"{self._schema}, unit binary"
+            _row_coder(universe, self._kinds, unit), self._schema if unit is None else f"{self._schema}, unit binary"
         )
         if unit is not None:
             columns = [f"c{i}" for i in range(len(self._kinds))]
             coded = self._spark.sql(kept_query("{coded}", columns, unit.rows), coded=coded)
         with quiet(self._spark):
-            without_messages(lambda: coded.write.parquet(self._folder))
+            hide_engine_errors(lambda: coded.write.parquet(self._folder))
 
-    def merged(self, universe: Universe, groups: Mapping[str, Integers]) -> SparkTable:
+    def merge_values(self, universe: Universe, groups: Mapping[str, Integers]) -> SparkTable:
         """Return a view: the copy is stored once, and the workers group values as they count."""
         view = SparkTable.__new__(SparkTable)
         DataSource.__init__(view, universe)
@@ -65,10 +65,10 @@ class SparkTable(DataSource):
             self._folder,
             self,
         )  # keeps the owner of the folder alive, and with it the folder
-        view._kinds, view._schema, view._groups = self._kinds, self._schema, composed(self._groups, groups)
+        view._kinds, view._schema, view._groups = self._kinds, self._schema, compose_groups(self._groups, groups)
         return view
 
-    def _coded(self) -> Any:
+    def _read_coded(self) -> Any:
         """Read the copy with the session that is active now. The session that wrote the copy may have ended."""
         from pyspark.sql import SparkSession
 
@@ -87,29 +87,31 @@ class SparkTable(DataSource):
 
         def count() -> None:
             of_workers = (
-                self._coded().select(*columns).mapInArrow(_counting(axes, shapes, groups), "place bigint, times bigint")
+                self._read_coded()
+                .select(*columns)
+                .mapInArrow(_row_counter(axes, shapes, groups), "place bigint, times bigint")
             )
             found = of_workers.groupBy("place").sum("times").toArrow()
             flat[found.column(0).to_numpy()] = found.column(1).to_numpy()
 
-        without_messages(count)
+        hide_engine_errors(count)
         return [
             flat[start:end].copy().reshape(shape) for start, end, shape in zip(ends[:-1], ends[1:], shapes, strict=True)
         ]
 
     def fingerprint(self) -> str:
         """Return the fingerprint of the table, and hide engine errors."""
-        return without_messages(super().fingerprint)
+        return hide_engine_errors(super().fingerprint)
 
     def _distinct(self) -> Iterator[Integers]:
         each = self._distinct_values()
-        yield from each if not self._groups else merged_records(self.universe, self._groups, each)
+        yield from each if not self._groups else merge_records(self.universe, self._groups, each)
 
     def _distinct_values(self) -> Iterator[Integers]:
         """Yield the distinct records before values are grouped."""
         columns = [f"c{i}" for i in range(len(self._kinds))]
         some: list[Any] = []
-        for row in self._coded().groupBy(*columns).count().orderBy(*columns).toLocalIterator():
+        for row in self._read_coded().groupBy(*columns).count().orderBy(*columns).toLocalIterator():
             some.append(tuple(row))
             if len(some) == AT_ONCE:
                 yield np.array(some, np.int64)
@@ -118,15 +120,15 @@ class SparkTable(DataSource):
             yield np.array(some, np.int64)
 
 
-def _signed(size: int) -> np.dtype[Any]:
+def _as_signed(size: int) -> np.dtype[Any]:
     return next(kind for kind in map(np.dtype, TYPES) if size - 1 <= np.iinfo(kind).max)
 
 
 # The functions below run on the workers.
 
 
-def _coding(
-    universe: Universe, kinds: Sequence[np.dtype[Any]], unit: Unit | None
+def _row_coder(
+    universe: Universe, kinds: Sequence[np.dtype[Any]], unit: PersonColumn | None
 ) -> Callable[[Iterable[Any]], Iterator[Any]]:
     """Return a function that codes batches of rows into cells."""
 
@@ -144,7 +146,7 @@ def _coding(
     return code
 
 
-def _counting(
+def _row_counter(
     axes: Sequence[Sequence[int]], shapes: Sequence[tuple[int, ...]], groups: Sequence[Integers | None]
 ) -> Callable[[Iterable[Any]], Iterator[Any]]:
     """Return a function that counts the rows of a partition.

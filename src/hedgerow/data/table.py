@@ -18,15 +18,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow._types import Counts, Integers, Names
-from hedgerow.data.batches import Source
+from hedgerow.data.batches import BatchSource
 from hedgerow.data.coding import Coder
-from hedgerow.data.contributions import Unit, kept_query, persons
+from hedgerow.data.contributions import PersonColumn, kept_query, persons
 from hedgerow.data.counting import ManyTables
 from hedgerow.data.csv_file import Csv
-from hedgerow.data.histogram import Histogram
-from hedgerow.data.readers import ROWS, of_duckdb, opened
+from hedgerow.data.histogram import HistogramSource
+from hedgerow.data.readers import ROWS, of_duckdb, open_batches
 from hedgerow.data.redaction import folder_of as folder_of
-from hedgerow.data.redaction import without_messages as without_messages
+from hedgerow.data.redaction import hide_engine_errors as hide_engine_errors
 from hedgerow.data.schema import require_match
 from hedgerow.data.source import DataSource
 from hedgerow.errors import DataUnavailable, HedgerowError
@@ -50,7 +50,7 @@ class Table(DataSource):
         *,
         table: str | None = None,
         csv: Csv | None = None,
-        unit: Unit | None = None,
+        unit: PersonColumn | None = None,
     ) -> None:
         """Read a table. With ``unit``, keep at most so many rows of each person (see ``contributions``)."""
         super().__init__(universe)
@@ -58,19 +58,19 @@ class Table(DataSource):
         self._groups: dict[str, Integers] = {}
         self._whole: Table | None = None
         self._engine: Any  # None if only counts were ever kept
-        self._folded: Histogram | None  # counts that replace the rows
-        self._engine, self._folded = without_messages(
-            lambda: _kept(coded_batches(source, universe, table=table, csv=csv, unit=unit), universe, unit, beside)
+        self._folded: HistogramSource | None  # counts that replace the rows
+        self._engine, self._folded = hide_engine_errors(
+            lambda: _keep_rows(code_batches(source, universe, table=table, csv=csv, unit=unit), universe, unit, beside)
         )
 
-    def merged(self, universe: Universe, groups: Mapping[str, Integers]) -> Table:
+    def merge_values(self, universe: Universe, groups: Mapping[str, Integers]) -> Table:
         """Return a view: the rows are stored once, and values are grouped as they are counted."""
         view = Table.__new__(Table)
         DataSource.__init__(view, universe)
         view._engine, view._whole = self._engine, self  # keeps the owner of the folder alive, and with it the folder
-        view._groups, view._folded = composed(self._groups, groups), None
+        view._groups, view._folded = compose_groups(self._groups, groups), None
         if self._folded is not None:
-            view._groups, view._folded = {}, self._folded.merged(universe, groups)
+            view._groups, view._folded = {}, self._folded.merge_values(universe, groups)
         return view
 
     def _count_all(self, sets: Sequence[Names]) -> list[Counts]:
@@ -82,10 +82,12 @@ class Table(DataSource):
 
         def count() -> None:
             for batch in of_duckdb(self._engine, f"SELECT {self._columns(columns)} FROM coded", ROWS):
-                columns_of_batch = [self._grouped(name, batch.column(i).to_numpy()) for i, name in enumerate(columns)]
+                columns_of_batch = [
+                    self._group_values(name, batch.column(i).to_numpy()) for i, name in enumerate(columns)
+                ]
                 found.add(columns_of_batch, batch.num_rows)
 
-        without_messages(count)
+        hide_engine_errors(count)
         return found.tables()
 
     def fingerprint(self) -> str:
@@ -97,7 +99,7 @@ class Table(DataSource):
             with _with_all_memory(self._engine):
                 return super(Table, self).fingerprint()
 
-        return without_messages(of_all)
+        return hide_engine_errors(of_all)
 
     def _distinct(self) -> Iterator[Integers]:
         """Yield the distinct records with their counts."""
@@ -108,21 +110,21 @@ class Table(DataSource):
         query = f"SELECT {columns}, count(*) FROM coded GROUP BY {columns} ORDER BY {columns}"
         batches = of_duckdb(self._engine, query, ROWS)
         each = (np.column_stack([column.to_numpy().astype(np.int64) for column in batch.columns]) for batch in batches)
-        yield from each if not self._groups else merged_records(self.universe, self._groups, each)
+        yield from each if not self._groups else merge_records(self.universe, self._groups, each)
 
-    def _grouped(self, name: str, cells: NDArray[Any]) -> NDArray[Any]:
+    def _group_values(self, name: str, cells: NDArray[Any]) -> NDArray[Any]:
         return self._groups[name][cells] if name in self._groups else cells
 
     def _columns(self, names: Names) -> str:
         return ", ".join(f"c{self.universe.index(name)}" for name in names)
 
 
-def composed(first: Mapping[str, Integers], then: Mapping[str, Integers]) -> dict[str, Integers]:
+def compose_groups(first: Mapping[str, Integers], then: Mapping[str, Integers]) -> dict[str, Integers]:
     """Return the groups that result from grouping values twice."""
     return {**first, **{name: group[first[name]] if name in first else group for name, group in then.items()}}
 
 
-def merged_records(
+def merge_records(
     universe: Universe, groups: Mapping[str, Integers], batches: Iterable[Integers]
 ) -> Iterator[Integers]:
     """Yield distinct records with their counts after grouping, given those before grouping."""
@@ -136,14 +138,19 @@ def merged_records(
     yield np.column_stack([distinct, counts])
 
 
-def coded_batches(
-    source: Any, universe: Universe, *, table: str | None = None, csv: Csv | None = None, unit: Unit | None = None
+def code_batches(
+    source: Any,
+    universe: Universe,
+    *,
+    table: str | None = None,
+    csv: Csv | None = None,
+    unit: PersonColumn | None = None,
 ) -> Iterator[list[Any]]:
     """Yield the cells of a source's rows in batches: one array per attribute, and with ``unit`` a last one of persons.
 
     Each row is coded by itself, in order.
     """
-    found = opened_before_rows(source, table, csv)
+    found = open_before_rows(source, table, csv)
     positions = found.positions(universe.names)
     wanted = positions if unit is None else found.positions(list(dict.fromkeys([*universe.names, unit.column])))
     attributes = [universe[name] for name in universe.names]
@@ -156,11 +163,11 @@ def coded_batches(
         yield [*cells, *whose]
 
 
-def opened_before_rows(source: Any, table: str | None, csv: Csv | None) -> Source:
+def open_before_rows(source: Any, table: str | None, csv: Csv | None) -> BatchSource:
     """Open a source. A failure here comes before any row is read, so its class may be shown."""
     refusal: Exception | None = None
     try:
-        return opened(source, table, csv)
+        return open_batches(source, table, csv)
     except (HedgerowError, KeyboardInterrupt, SystemExit):
         raise
     except BaseException as failed:
@@ -171,9 +178,9 @@ def opened_before_rows(source: Any, table: str | None, csv: Csv | None) -> Sourc
     raise refusal
 
 
-def _kept(
-    batches: Iterator[list[Any]], universe: Universe, unit: Unit | None, beside: str
-) -> tuple[Any, Histogram | None]:
+def _keep_rows(
+    batches: Iterator[list[Any]], universe: Universe, unit: PersonColumn | None, beside: str
+) -> tuple[Any, HistogramSource | None]:
     """Return an embedded engine with the cells of the kept rows, and the counts of all cells if they replace the rows.
 
     Cells that do not fit into MEMORY are in the folder ``beside``. Once there are many more rows than cells, the counts
@@ -183,7 +190,7 @@ def _kept(
         counted = ManyTables(universe, [universe.names])
         for cells in batches:
             counted.add(cells, len(cells[0]))
-        return None, Histogram(universe, counted.tables()[0])
+        return None, HistogramSource(universe, counted.tables()[0])
 
     import duckdb
     import pyarrow as pa
@@ -218,7 +225,7 @@ def _kept(
             engine.execute(f"CREATE TABLE kept AS {kept_query('coded', columns, unit.rows)}")
         engine.execute("DROP TABLE coded")
         engine.execute("ALTER TABLE kept RENAME TO coded")
-    return engine, None if every is None else Histogram(universe, every.tables()[0])
+    return engine, None if every is None else HistogramSource(universe, every.tables()[0])
 
 
 @contextlib.contextmanager

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.data.batches import Source
+from hedgerow.data.batches import BatchSource
 from hedgerow.data.coding import date_in, meaning, number_of
 from hedgerow.universe.attributes import BLANKS
 
@@ -24,7 +24,7 @@ Counted = tuple[NDArray[np.float64], NDArray[np.int64]]
 
 
 @dataclass
-class Tally:
+class ValueCounts:
     """The counts of one column: ``texts`` by value, and ``missing``."""
 
     texts: Counter[str] = field(default_factory=Counter)
@@ -42,12 +42,12 @@ class Tally:
     @functools.cached_property
     def numbers(self) -> Counted:
         """The numbers that occur, in order, and the number of rows of each."""
-        return _sorted((number_of(text), times) for text, times in self.texts.items())
+        return _sort_numbers((number_of(text), times) for text, times in self.texts.items())
 
     @functools.cached_property
     def days(self) -> Counted:
         """The dates that occur, in days since 1970-01-01, and the number of rows of each."""
-        return _sorted((date_in(text), times) for text, times in self.texts.items())
+        return _sort_numbers((date_in(text), times) for text, times in self.texts.items())
 
     def kinds(self) -> NDArray[np.int64]:
         """Return how many rows are missing, whole numbers, other numbers, dates and texts, in this order."""
@@ -62,13 +62,13 @@ class Tally:
         return found
 
 
-def _sorted(found: Iterable[tuple[int | float | None, int]]) -> Counted:
+def _sort_numbers(found: Iterable[tuple[int | float | None, int]]) -> Counted:
     """Return numbers in order, with their counts."""
-    pairs = sorted((_held(number), times) for number, times in found if number is not None)
+    pairs = sorted((_as_float(number), times) for number, times in found if number is not None)
     return np.array([number for number, _ in pairs], float), np.array([times for _, times in pairs], np.int64)
 
 
-def _held(number: int | float) -> float:
+def _as_float(number: int | float) -> float:
     """Return a number as a float, with infinity for a number that is too large."""
     try:
         return float(number)
@@ -76,17 +76,17 @@ def _held(number: int | float) -> float:
         return math.inf if number > 0 else -math.inf
 
 
-def tallied(source: Source, positions: Sequence[int]) -> list[Tally]:
+def count_values(source: BatchSource, positions: Sequence[int]) -> list[ValueCounts]:
     """Return the counts of the columns at these positions, read once."""
-    tallies = [Tally() for _ in positions]
+    tallies = [ValueCounts() for _ in positions]
     for batch in source.batches(positions):
         for tally, column in zip(tallies, batch, strict=True):
-            for value, times in counted(column):
+            for value, times in group_values(column):
                 tally.count(value, times)
     return tallies
 
 
-def counted(column: Any) -> Iterable[tuple[Any, int]]:
+def group_values(column: Any) -> Iterable[tuple[Any, int]]:
     """Return values with their counts. Values of plain types are grouped, and the others come one by one."""
     import pyarrow as pa
 

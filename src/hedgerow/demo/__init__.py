@@ -1,5 +1,7 @@
 """The demo: thousands of questions about real people under one budget, on data that ship with the package.
 
+Further stories are in ``research/stories``.
+
 The table is the RAND Health Insurance Experiment (public domain), 20,190 person-years; README.md beside it describes
 how its columns were derived. The table is public, which is why the demo may show true values and true errors at all.
 """
@@ -16,7 +18,7 @@ import numpy as np
 from hedgerow._types import Array
 from hedgerow.answer import Answer
 from hedgerow.data import Table
-from hedgerow.demo.line_chart import Line, line_chart
+from hedgerow.demo.line_chart import ChartLine, line_chart
 from hedgerow.opening import open as open_session
 from hedgerow.privacy.allowance import Amount
 from hedgerow.privacy.budget import Budget
@@ -178,10 +180,10 @@ def _picture(folder: Path, session: Session, errors: Array, truth: Array) -> Pat
         noisy_mean.append(off.mean())
         noisy_max.append(off.max())
     lines = [
-        Line("noise on every answer, worst", RED, True, ks, noisy_max),
-        Line("noise on every answer, mean", RED, False, ks, noisy_mean),
-        Line("hedgerow, worst", GREEN, True, ks, [errors[:k].max() for k in ks]),
-        Line("hedgerow, mean", GREEN, False, ks, [errors[:k].mean() for k in ks]),
+        ChartLine("noise on every answer, worst", RED, True, ks, noisy_max),
+        ChartLine("noise on every answer, mean", RED, False, ks, noisy_mean),
+        ChartLine("hedgerow, worst", GREEN, True, ks, [errors[:k].max() for k in ks]),
+        ChartLine("hedgerow, mean", GREEN, False, ks, [errors[:k].mean() for k in ks]),
     ]
     title = f"one budget, ε = {session.budget.epsilon:g}, δ = {session.budget.delta:g}"
     folder.mkdir(parents=True, exist_ok=True)

@@ -13,7 +13,7 @@ STYLE = "text{font:13px sans-serif;fill:#222}.title{font-size:16px}.grid{stroke:
 
 
 @dataclass(frozen=True)
-class Line:
+class ChartLine:
     """A named line through points of positive coordinates."""
 
     name: str
@@ -50,7 +50,7 @@ class Axis:
                     yield digit * 10.0**power, digit == 1
 
 
-def line_chart(lines: Sequence[Line], *, title: str, x_label: str, y_label: str) -> str:
+def line_chart(lines: Sequence[ChartLine], *, title: str, x_label: str, y_label: str) -> str:
     """Return the chart as the text of an SVG file.
 
     Parameters
@@ -68,7 +68,7 @@ def line_chart(lines: Sequence[Line], *, title: str, x_label: str, y_label: str)
         f'<rect width="{WIDTH}" height="{HEIGHT}" fill="white"/>',
         *_grid(across, up),
         f'<rect x="{LEFT}" y="{TOP}" width="{RIGHT - LEFT}" height="{BOTTOM - TOP}" fill="none" stroke="#222"/>',
-        *(part for i, line in enumerate(lines) for part in _drawn(line, across, up, TOP + 22 + 20 * i)),
+        *(part for i, line in enumerate(lines) for part in _draw_line(line, across, up, TOP + 22 + 20 * i)),
         f'<text class="title" x="{(LEFT + RIGHT) / 2}" y="26" text-anchor="middle">{escape(title)}</text>',
         f'<text x="{(LEFT + RIGHT) / 2}" y="{HEIGHT - 14}" text-anchor="middle">{escape(x_label)}</text>',
         f'<text x="20" y="{middle}" text-anchor="middle" transform="rotate(-90 20 {middle})">{escape(y_label)}</text>',
@@ -91,7 +91,7 @@ def _grid(across: Axis, up: Axis) -> Iterator[str]:
             yield f'<text x="{LEFT - 8}" y="{y + 5}" text-anchor="end">{value:g}</text>'
 
 
-def _drawn(line: Line, across: Axis, up: Axis, legend: float) -> Iterator[str]:
+def _draw_line(line: ChartLine, across: Axis, up: Axis, legend: float) -> Iterator[str]:
     """Yield the line, and its entry in the legend at the given height."""
     look = f'class="line" stroke="{line.color}"' + (' stroke-dasharray="7 4"' if line.dashed else "")
     points = " ".join(f"{across.pixel(x)},{up.pixel(y)}" for x, y in zip(line.x, line.y, strict=True))

@@ -10,15 +10,15 @@ import numpy as np
 
 from hedgerow._checks import whole
 from hedgerow._memory import require_libraries
-from hedgerow.data.batches import Source
+from hedgerow.data.batches import BatchSource
 from hedgerow.data.csv_file import Csv
-from hedgerow.data.readers import Typed
-from hedgerow.data.table import opened_before_rows, without_messages
-from hedgerow.data.value_counts import Counted, Tally, tallied
-from hedgerow.drafting.kinds import held
+from hedgerow.data.readers import TrustSchema
+from hedgerow.data.table import hide_engine_errors, open_before_rows
+from hedgerow.data.value_counts import Counted, ValueCounts, count_values
+from hedgerow.drafting.kinds import most_common_kind
 from hedgerow.drafting.numbers import bounds, candidates, ends, quantile_cut, quantile_sensitivity
 from hedgerow.drafting.public import MOST_INTEGERS, from_codebook, from_column
-from hedgerow.drafting.selection import common_values, thresholded
+from hedgerow.drafting.selection import common_values, threshold_event
 from hedgerow.errors import InvalidInput, TooLarge
 from hedgerow.privacy.allowance import Amount
 from hedgerow.privacy.budget import Budget
@@ -56,7 +56,7 @@ def draft(
     of the columns that ``public`` lists. For all other columns the rows are read and ``budget`` is spent. Common values
     become categories, and the rest is ``other``. Numbers get ``bins`` with cuts at their quantiles, and a few whole
     numbers get one cell each. Dates come by month or year. Types of frames and Parquet files count only if the owner
-    calls them public, with ``hr.Typed(source)``, because a reader may have inferred them from rows.
+    calls them public, with ``hr.TrustSchema(source)``, because a reader may have inferred them from rows.
 
     Parameters
     ----------
@@ -108,8 +108,8 @@ def draft(
             "with one row per person, or declare the universe."
         )
     if type(source).__module__.startswith("pyarrow") and hasattr(source, "empty_table"):
-        source = Typed(source.empty_table())  # a schema without rows, so no row decided its types
-    found = without_messages(lambda: opened_before_rows(source, table, csv))
+        source = TrustSchema(source.empty_table())  # a schema without rows, so no row decided its types
+    found = hide_engine_errors(lambda: open_before_rows(source, table, csv))
     names = list(columns) if columns is not None else list(dict.fromkeys(found.columns))
     positions = dict(zip(names, found.positions(names), strict=True))
     known, called_public = dict(codebook or {}), set(public)
@@ -127,12 +127,14 @@ def draft(
         )
     if unknown and budget is not None:
         require_libraries()
-        drawn = _Drafting(found, budget, _paying(budget, ledger), Noise() if seed is None else Seeded(seed), bins, most)
+        drawn = _Drafting(
+            found, budget, _account_for(budget, ledger), Noise() if seed is None else Seeded(seed), bins, most
+        )
         drafted.update(drawn.columns(unknown, [positions[name] for name in unknown]))
     return Universe({name: attribute for name, attribute in drafted.items() if attribute is not None})
 
 
-def _paying(budget: Budget, ledger: Ledger | None) -> Ledger:
+def _account_for(budget: Budget, ledger: Ledger | None) -> Ledger:
     """Return the account that pays for a draft, and refuse one that does not fit the budget."""
     if ledger is None:
         return Accountant(budget, slack=budget.delta / 2)
@@ -155,7 +157,7 @@ def _paying(budget: Budget, ledger: Ledger | None) -> Ledger:
 class _Drafting:
     """Draft columns from their rows, each for an equal part of the price."""
 
-    def __init__(self, source: Source, budget: Budget, ledger: Ledger, noise: Noise, bins: int, most: int) -> None:
+    def __init__(self, source: BatchSource, budget: Budget, ledger: Ledger, noise: Noise, bins: int, most: int) -> None:
         self._source, self._budget, self._ledger, self._noise = source, budget, ledger, noise
         self._bins, self._most = bins, most
 
@@ -170,17 +172,17 @@ class _Drafting:
                 "budget must have a delta above 0 to draft columns of text, or without a type. Found 0. Give one, or a "
                 "codebook."
             )
-        tallies = without_messages(lambda: tallied(self._source, positions))
+        tallies = hide_engine_errors(lambda: count_values(self._source, positions))
         return {
             name: self._column(name, column.kind, tally, part, delta)
             for name, column, tally in zip(names, facts, tallies, strict=True)
         }
 
-    def _column(self, name: str, kind: str | None, tally: Tally, part: Amount, delta: float) -> Attribute:
+    def _column(self, name: str, kind: str | None, tally: ValueCounts, part: Amount, delta: float) -> Attribute:
         """Draft one column, by its type or by the kind of its values."""
         if kind == "text":
             return self._categories(name, tally, part, delta)
-        what, missing = held(
+        what, missing = most_common_kind(
             tally, part.part(FOR_KINDS).marginal(), self._ledger, self._noise, f"draft: kinds of {name}"
         )
         rest = part.part(1 - FOR_KINDS)
@@ -190,9 +192,9 @@ class _Drafting:
             return self._numbers(name, tally.numbers, kind == "whole" or what == "whole", rest, missing)
         return self._categories(name, tally, rest, delta)
 
-    def _categories(self, name: str, tally: Tally, part: Amount, delta: float) -> Attribute:
+    def _categories(self, name: str, tally: ValueCounts, part: Amount, delta: float) -> Attribute:
         """Draft a column of text by its common values."""
-        event = thresholded(part, delta)
+        event = threshold_event(part, delta)
         told = common_values(tally, event, self._ledger, self._noise, f"draft: values of {name}")
         kept = [value for value, _ in told if value not in ("\0", OTHER)][: self._most]
         if not any(value is not None for value in kept):
@@ -274,5 +276,7 @@ def from_schema(
         If neither the schema nor the codebook says what the values of a column are.
     """
     is_url = isinstance(source, str) and "://" in source
-    whole_source = source if is_url or isinstance(source, Typed) or hasattr(source, "empty_table") else Typed(source)
+    whole_source = (
+        source if is_url or isinstance(source, TrustSchema) or hasattr(source, "empty_table") else TrustSchema(source)
+    )
     return draft(whole_source, table=table, columns=columns, codebook=codebook, public=public, bins=bins)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from hedgerow.data.value_counts import Tally
+from hedgerow.data.value_counts import ValueCounts
 from hedgerow.drafting.numbers import level
 from hedgerow.privacy.events import Gaussian, Laplace
 from hedgerow.privacy.ledger import Ledger
@@ -13,7 +13,9 @@ from hedgerow.privacy.noise import Noise
 Held = Literal["whole", "number", "date", "text"]
 
 
-def held(tally: Tally, event: Laplace | Gaussian, ledger: Ledger, noise: Noise, why: str) -> tuple[Held, bool]:
+def most_common_kind(
+    tally: ValueCounts, event: Laplace | Gaussian, ledger: Ledger, noise: Noise, why: str
+) -> tuple[Held, bool]:
     """Return the kind of most values, and True if some are missing."""
     receipt = ledger.charge(event, why=why)
     missing, whole, fractions, dates, texts = noise.add(tally.kinds(), receipt).tolist()

@@ -52,11 +52,11 @@ def bounds(
     """Return powers of two, or zero, between which the numbers lie, or None if there are too few numbers to say."""
     receipt = ledger.charge(event, why=why)
     noisy = noise.add(powers_of_two(numbers), receipt)
-    there = occupied(noisy, event)
+    there = occupied_range(noisy, event)
     return None if there is None else (_end(there[0], upper=False), _end(there[1], upper=True))
 
 
-def occupied(noisy: NDArray[np.float64], event: Laplace | Gaussian) -> tuple[int, int] | None:
+def occupied_range(noisy: NDArray[np.float64], event: Laplace | Gaussian) -> tuple[int, int] | None:
     """Return the first and the last cell that contain more than noise, alone or together with all cells beyond them."""
     seen = level(event, 4 * noisy.size)
     if not (noisy > seen).any():
@@ -76,7 +76,7 @@ def ends(
     """Return the indices of two cuts between which nearly all numbers lie, or None if there are too few to say."""
     receipt = ledger.charge(event, why=why)
     noisy = noise.add(np.diff(below(numbers, cuts)), receipt)
-    there = occupied(noisy, event)
+    there = occupied_range(noisy, event)
     return None if there is None else (there[0], there[1] + 1)
 
 

@@ -15,7 +15,7 @@ import math
 
 import numpy as np
 
-from hedgerow.data.value_counts import Tally
+from hedgerow.data.value_counts import ValueCounts
 from hedgerow.errors import InvalidInput
 from hedgerow.privacy.allowance import Amount
 from hedgerow.privacy.events import ThresholdedCounts
@@ -25,7 +25,7 @@ from hedgerow.privacy.noise import Noise
 Kept = tuple[tuple[str | None, float], ...]
 
 
-def thresholded(amount: Amount, delta: float) -> ThresholdedCounts:
+def threshold_event(amount: Amount, delta: float) -> ThresholdedCounts:
     """Return the event of least noise that the amount pays for, with the least threshold whose tail is at most δ."""
     if not 0 < delta < 0.5:
         raise InvalidInput(
@@ -45,7 +45,7 @@ def thresholded(amount: Amount, delta: float) -> ThresholdedCounts:
     return ThresholdedCounts(noise, high)
 
 
-def common_values(tally: Tally, event: ThresholdedCounts, ledger: Ledger, noise: Noise, why: str) -> Kept:
+def common_values(tally: ValueCounts, event: ThresholdedCounts, ledger: Ledger, noise: Noise, why: str) -> Kept:
     """Return the values whose noisy count reaches the threshold, with these counts, largest first.
 
     The value None stands for missing values.

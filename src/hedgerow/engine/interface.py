@@ -12,15 +12,15 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from hedgerow._types import Array
-from hedgerow.convex.minimize import Minimises
+from hedgerow.convex.minimize import ConvexRespondent
 from hedgerow.engine.practical.certificate.certified_bounds import Certificate
 from hedgerow.engine.public import PublicAnswers
 from hedgerow.errors import BudgetExceeded
 from hedgerow.model.hypothesis import Hypothesis
 from hedgerow.privacy.ledger import Entry
 from hedgerow.query.bound import Bound, Estimate
-from hedgerow.query.counts import AnswersMarginals
-from hedgerow.query.linear import AnswersLinear, Linear
+from hedgerow.query.counts import MarginalRespondent
+from hedgerow.query.linear import Linear, LinearRespondent
 
 
 def bar_for_ratio(numerator: tuple[float, float], denominator: tuple[float, float], within: float) -> float | None:
@@ -45,7 +45,7 @@ def bar_for_ratio(numerator: tuple[float, float], denominator: tuple[float, floa
     return within * least / (1 + share + within)
 
 
-class Answers(AnswersLinear, AnswersMarginals, Minimises, Protocol):
+class Answers(LinearRespondent, MarginalRespondent, ConvexRespondent, Protocol):
     """Anything that answers linear queries, whole tables and convex questions about one table: an engine, or its public
     part (``engine/public``), which answers for free or refuses.
     """
@@ -79,7 +79,7 @@ class Answers(AnswersLinear, AnswersMarginals, Minimises, Protocol):
         The price is public, and nothing is charged.
         """
 
-    def quoting(self) -> Any:
+    def make_quote(self) -> Any:
         """Return an object that predicts answers from public values alone.
 
         If that object has a ``price`` attribute, it is the cost of the answers predicted so far.

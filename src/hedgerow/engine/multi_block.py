@@ -19,26 +19,26 @@ from typing import Any, NoReturn, Protocol
 import numpy as np
 
 from hedgerow._types import Array
-from hedgerow.convex.minimize import BoundMinimize, Minimises
+from hedgerow.convex.minimize import BoundMinimize, ConvexRespondent
 from hedgerow.engine.interface import Answers, Engine, bar_for_ratio
-from hedgerow.engine.practical.certificate.certified_bounds import Certificate, Limit
+from hedgerow.engine.practical.certificate.certified_bounds import Certificate, CertificateLimit
 from hedgerow.engine.public import PublicAnswers, require_sold
 from hedgerow.errors import BudgetExceeded, InvalidInput
 from hedgerow.model.hypothesis import Hypothesis
 from hedgerow.model.mixture import Mixture
 from hedgerow.privacy.ledger import Entry, Ledger
 from hedgerow.query.bound import Bound, Estimate, Source
-from hedgerow.query.counts import AnswersMarginals, BoundMarginal
-from hedgerow.query.linear import AnswersLinear, Linear
+from hedgerow.query.counts import BoundMarginal, MarginalRespondent
+from hedgerow.query.linear import Linear, LinearRespondent
 
 SMALLEST = 1e-300  # replaces a bar of 0 for a block whose free answer is exact
 
 
-class Respondent(AnswersLinear, AnswersMarginals, Minimises, Protocol):
+class Respondent(LinearRespondent, MarginalRespondent, ConvexRespondent, Protocol):
     """Anything that answers linear, marginal and convex questions about one block."""
 
 
-class Remembers(Respondent, Protocol):
+class CachingRespondent(Respondent, Protocol):
     """A respondent that caches its answers."""
 
     def has(self, bound: Bound[Any], within: float) -> bool:
@@ -51,11 +51,11 @@ class Remembers(Respondent, Protocol):
 
 
 @dataclass(frozen=True)
-class Part:
+class BlockPart:
     """One block: its engine, the cache of the engine's answers, and the ledger that pays."""
 
     engine: Engine
-    cache: Remembers
+    cache: CachingRespondent
     ledger: Ledger
 
 
@@ -66,7 +66,7 @@ def _interval_of_rows(public: Answers) -> tuple[float, float, float]:
     return found, max(0.0, found - off), found + off
 
 
-class Mixed:
+class BlockMixture:
     """Combine the answers of several respondents into answers about all of their rows."""
 
     def __init__(
@@ -81,10 +81,10 @@ class Mixed:
         """
         self._respondents, self._rows, self._free = tuple(respondents), rows, free
 
-    def believed(self, query: Linear) -> float:
+    def hypothesis_answer(self, query: Linear) -> float:
         """Return the hypotheses' answer, weighted by the estimated numbers of rows."""
         known = np.array([n for n, _, _ in self._rows()])
-        return float(known @ [each.believed(query) for each in self._respondents] / known.sum())
+        return float(known @ [each.hypothesis_answer(query) for each in self._respondents] / known.sum())
 
     @property
     def least_rows(self) -> float:
@@ -94,12 +94,12 @@ class Mixed:
     def linear(self, query: Linear, within: float | None) -> Estimate:
         """Answer a linear query about all rows."""
         bars = self._bars(query, within)
-        return self._mixed([each.linear(query, bar) for each, bar in zip(self._respondents, bars, strict=True)])
+        return self._mix([each.linear(query, bar) for each, bar in zip(self._respondents, bars, strict=True)])
 
     def marginal(self, table: BoundMarginal, within: float | None) -> Estimate:
         """Answer a whole table about all rows."""
         bars = self._bars(table, within)
-        return self._mixed([each.marginal(table, bar) for each, bar in zip(self._respondents, bars, strict=True)])
+        return self._mix([each.marginal(table, bar) for each, bar in zip(self._respondents, bars, strict=True)])
 
     def _bars(self, bound: Bound[Any], within: float | None) -> Sequence[float | None]:
         """Return the bar to ask of each block so that the combined bar is ``within``. Public.
@@ -133,14 +133,14 @@ class Mixed:
             for query, said, (_, off) in zip((numerator, denominator), (top, bottom), known, strict=True)
         )
 
-    def minimise(self, question: BoundMinimize, within: float | None) -> NoReturn:
+    def minimize(self, question: BoundMinimize, within: float | None) -> NoReturn:
         """Refuse: a convex question is about one block."""
         raise InvalidInput(
             f"A convex question must be about one block. Found {len(self._respondents)} blocks. "
             "Ask one block at a time: session.over(name)."
         )
 
-    def _mixed(self, said: Sequence[Estimate]) -> Estimate:
+    def _mix(self, said: Sequence[Estimate]) -> Estimate:
         """Combine the blocks' estimates: the value weighted by rows, and the interval implied by the blocks'."""
         rows = self._rows()
         shape = np.shape(said[0].value)
@@ -183,7 +183,7 @@ def greatest_mean(values: Array, least: Array, most: Array) -> Array:
     return np.asarray(np.where(np.sum(low, axis=0) > 0, np.minimum(found, 1.0), 1.0))
 
 
-class BlockAnswers(Mixed, PublicAnswers):
+class BlockAnswers(BlockMixture, PublicAnswers):
     """The public part of several blocks: free answers about all of their rows."""
 
     def __init__(
@@ -195,7 +195,7 @@ class BlockAnswers(Mixed, PublicAnswers):
         """
 
         def free(bound: Bound[Any]) -> list[float]:
-            bars = [bound.ask(each.quoting(), None).error for each in self._quoted()]
+            bars = [bound.ask(each.make_quote(), None).error for each in self._quoted()]
             return [1.0 if bar is None else float(np.max(bar)) for bar in bars]
 
         super().__init__(blocks if respondents is None else respondents, self._intervals_of_rows, free)
@@ -252,7 +252,9 @@ class BlockAnswers(Mixed, PublicAnswers):
             bars = [one.bar for one in alike]
             bar = math.fsum(s * b for s, b in zip(self._shares, bars, strict=True)) if self._n_is_public else max(bars)
             limits.append(
-                Limit(first.kind, first.size, bar, first.sets, first.of, math.fsum(one.beta for one in alike))
+                CertificateLimit(
+                    first.kind, first.size, bar, first.sets, first.of, math.fsum(one.beta for one in alike)
+                )
             )
         if not any(limit.kind == "products" for limit in limits):
             return None
@@ -269,10 +271,10 @@ class BlockAnswers(Mixed, PublicAnswers):
     total_error_in_rows = error_in_rows
 
 
-class Together(BlockAnswers):
+class MultiBlockEngine(BlockAnswers):
     """The ``Engine`` of several blocks."""
 
-    def __init__(self, parts: Sequence[Part]) -> None:
+    def __init__(self, parts: Sequence[BlockPart]) -> None:
         self._parts = tuple(parts)
         neighbours = parts[0].ledger.budget.neighbours
         super().__init__(
@@ -328,13 +330,13 @@ class Together(BlockAnswers):
     def price(self, bound: Bound[Any], within: float) -> float:
         """Return the cost to any one row, which is the largest amount that a block is charged."""
         self._require_public()
-        quotes = [part.engine.quoting() for part in self._parts]
-        require_sold(bound.ask(Mixed(quotes, self._rows, self._free), within), within)
+        quotes = [part.engine.make_quote() for part in self._parts]
+        require_sold(bound.ask(BlockMixture(quotes, self._rows, self._free), within), within)
         return max(float(getattr(quote, "price", 0.0)) for quote in quotes)
 
-    def quoting(self) -> Mixed:
+    def make_quote(self) -> BlockMixture:
         """Return the combination of the blocks' quotes."""
-        return Mixed([part.engine.quoting() for part in self._parts], self._rows, self._free)
+        return BlockMixture([part.engine.make_quote() for part in self._parts], self._rows, self._free)
 
     def free(self, queries: Sequence[Linear]) -> None:
         """Return None: each block answers by itself, in a batch where it can (``expect``)."""

@@ -39,7 +39,7 @@ PLACES = np.linspace(0.02, 0.98, 49)  # values of λ to try in the Laplace tail 
 
 
 @dataclass(frozen=True)
-class Column:
+class BlockSource:
     """One block of rows as a tree sees it: its data and the ledger that pays for it."""
 
     data: DataSource
@@ -78,11 +78,11 @@ def levels(span: int) -> int:
 class Series:
     """One question over time and its nodes, which are read from the blocks' ledgers or drawn."""
 
-    def __init__(self, asked: OverTime, query: Linear, columns: Sequence[Column], noise: Noise) -> None:
+    def __init__(self, asked: OverTime, query: Linear, columns: Sequence[BlockSource], noise: Noise) -> None:
         """``query`` is the counted query, bound to the universe; it must count rows."""
         self._asked, self._query, self._columns, self._noise = asked, query, columns, noise
 
-    def known(self) -> dict[tuple[int, int], Node]:
+    def stored_nodes(self) -> dict[tuple[int, int], Node]:
         """Return the nodes that the ledgers hold, by first and last block.
 
         A node is recorded in the ledgers of all its blocks. After a crash it may be in only some of them; the first
@@ -125,28 +125,28 @@ class Series:
         least = min(budgets, key=lambda budget: budget.total)
         return Amount.share_of(least, each).count()
 
-    def missing(self) -> list[tuple[int, int]]:
+    def missing_nodes(self) -> list[tuple[int, int]]:
         """List the nodes that are complete but were not drawn yet."""
-        known = self.known()
+        known = self.stored_nodes()
         return [place for place in due(len(self._columns), self._asked.span) if place not in known]
 
     def price(self) -> float:
         """Return the cost of asking now to any one row, which is the largest amount that a block pays."""
         costs = [0.0] * len(self._columns)
-        for first, last in self.missing():
+        for first, last in self.missing_nodes():
             event = self.event(first, last)
             for number in range(first, last + 1):
                 costs[number] += self._columns[number].ledger.budget.cost(event)
         return max(costs)
 
-    def drawn(self) -> list[Node]:
+    def draw_nodes(self) -> list[Node]:
         """Return all complete nodes and draw those that are missing; refuse before any draw if a block cannot pay."""
-        if self.missing():
+        if self.missing_nodes():
             # Read what other processes recorded: a node that they drew, even if only some blocks have it, is not
             # paid for again.
             for column in self._columns:
                 column.ledger.look()
-        missing = self.missing()
+        missing = self.missing_nodes()
         for number, column in enumerate(self._columns):
             events = [self.event(*place) for place in missing if place[0] <= number <= place[1]]
             if events and not column.ledger.affords(*events):
@@ -159,7 +159,7 @@ class Series:
                 )
         for place in missing:
             self._draw(*place)
-        known = self.known()
+        known = self.stored_nodes()
         return [known[place] for place in due(len(self._columns), self._asked.span)]
 
     def _draw(self, first: int, last: int) -> None:
@@ -170,12 +170,12 @@ class Series:
         }  # fmt: skip
         receipts = [column.ledger.charge(event, why=WHY, about=about) for column in inside]
         count = sum(
-            int(exact.counted(self._query, column.data.marginal(self._query.attributes), 1.0)) for column in inside
+            int(exact.exact_count(self._query, column.data.marginal(self._query.attributes), 1.0)) for column in inside
         )
         self._noise.add_for_all(count, receipts)
 
 
-def estimated(nodes: Sequence[Node], blocks: int, span: int, beta: float) -> tuple[Array, Array, Array]:
+def estimate_counts(nodes: Sequence[Node], blocks: int, span: int, beta: float) -> tuple[Array, Array, Array]:
     """Estimate the counts of each block and of all blocks up to it by least squares, with bars and typical errors.
 
     Return three arrays of shape (blocks, 2): estimates, bars that hold together with probability 1 − β, and typical

@@ -38,7 +38,7 @@ def require_sold(said: Estimate, within: float) -> None:
         )
 
 
-class SellsNothing(ABC):
+class FreeEngine(ABC):
     """Base class of everything that answers a question for free or refuses it."""
 
     @abstractmethod
@@ -52,7 +52,7 @@ class SellsNothing(ABC):
         """
         return self.linear(numerator, None), self.linear(denominator, None)
 
-    def quoting(self) -> Any:
+    def make_quote(self) -> Any:
         """Return the object that predicts answers from public values alone.
 
         This is the object itself when none of its answers consults the data.
@@ -61,14 +61,14 @@ class SellsNothing(ABC):
 
     def price(self, bound: Bound[Any], within: float) -> float:
         """Return 0 if the free answer already has a bar of ``within``; refuse otherwise, because nothing is sold."""
-        require_sold(bound.ask(self.quoting(), within), within)
+        require_sold(bound.ask(self.make_quote(), within), within)
         return 0.0
 
     def expect(self, queries: Sequence[Linear]) -> None:  # noqa: B027  # an engine that sells may override it
         """Do nothing: each query is answered when it is asked."""
 
 
-class PublicAnswers(SellsNothing):
+class PublicAnswers(FreeEngine):
     """The public part of an engine: it answers every question from released values, or refuses it."""
 
     bounds_new_questions = False
@@ -99,7 +99,7 @@ class PublicAnswers(SellsNothing):
         """The released bound on the errors of all small questions, asked or not; None if nothing was certified."""
         return None
 
-    def believed(self, query: Linear) -> float:
+    def hypothesis_answer(self, query: Linear) -> float:
         """Return the hypothesis' answer, without an error bar."""
         return self.hypothesis.answer(query)
 
@@ -108,7 +108,7 @@ class PublicAnswers(SellsNothing):
         """Answer a whole table."""
 
     @abstractmethod
-    def minimise(self, question: BoundMinimize, within: float | None) -> Estimate:
+    def minimize(self, question: BoundMinimize, within: float | None) -> Estimate:
         """Answer a convex question."""
 
     def free(self, queries: Sequence[Linear]) -> list[Estimate] | None:
@@ -160,9 +160,9 @@ class PrivateEngine:
         """The released bound on the errors of all small questions; None if nothing was certified."""
         return self.public.certificate
 
-    def believed(self, query: Linear) -> float:
+    def hypothesis_answer(self, query: Linear) -> float:
         """Return the hypothesis' answer, without an error bar."""
-        return self.public.believed(query)
+        return self.public.hypothesis_answer(query)
 
     def error_in_rows(self, value: Any, error: float | Array) -> float | Array:
         """Return the bar of rows·value around the true number of rows; ``error`` is that of the fraction ``value``."""

@@ -21,7 +21,7 @@ from hedgerow.textbook import mwem
 from hedgerow.universe.universe import Universe
 
 
-class Offline(PublicAnswers):
+class ReleaseEngine(PublicAnswers):
     """An engine on a hypothesis that MWEM released (``textbook/mwem``).
 
     Answers are within 3α on the workload if MWEM stopped early; nothing is promised for other questions.
@@ -32,7 +32,7 @@ class Offline(PublicAnswers):
         self._hypothesis, self._rows, self.error, self.promised = hypothesis, rows, error, dict(promised)
 
     @property
-    def public(self) -> Offline:
+    def public(self) -> ReleaseEngine:
         """The release itself: all of it is public."""
         return self
 
@@ -65,14 +65,14 @@ class Offline(PublicAnswers):
         error = None if None in errors else self.error
         return Estimate(self.hypothesis.marginal(table.attributes), error, "hypothesis")
 
-    def minimise(self, question: BoundMinimize, within: float | None) -> Estimate:
+    def minimize(self, question: BoundMinimize, within: float | None) -> Estimate:
         """Return the θ that minimizes the loss on the released hypothesis, without any promise about it."""
         if within is not None:
             raise BudgetExceeded(
                 "within must be left out of a convex question to a release, because its whole budget is spent. "
                 f"Found {within:g}. Open a session instead."
             )
-        return Estimate(question.fitted(self.hypothesis)[0].theta, None, "hypothesis")
+        return Estimate(question.fit_on(self.hypothesis)[0].theta, None, "hypothesis")
 
     def resume(self, entries: Sequence[Entry]) -> None:
         """Do nothing: the hypothesis was learned, or read from the ledger, when it was released."""
@@ -81,7 +81,9 @@ class Offline(PublicAnswers):
         """Return None: the hypothesis is learned once and never changes."""
 
 
-def released(data: DataSource, ledger: Ledger, noise: Noise, *, workload: Sequence[Bound[Any]], beta: float) -> Offline:
+def run_release(
+    data: DataSource, ledger: Ledger, noise: Noise, *, workload: Sequence[Bound[Any]], beta: float
+) -> ReleaseEngine:
     """Run MWEM, the offline mechanism of [W], on a workload of linear questions; a marginal enters cell by cell."""
     if ledger.budget.neighbours != "replace":
         raise InvalidInput(
@@ -93,7 +95,7 @@ def released(data: DataSource, ledger: Ledger, noise: Noise, *, workload: Sequen
     )
     made = mwem.release(config, queries, data, ledger, noise)
     promised = {query.key: query for query in queries} if made.stopped else {}
-    return Offline(made.hypothesis, config.scale, config.error, promised)
+    return ReleaseEngine(made.hypothesis, config.scale, config.error, promised)
 
 
 def _linear(bound: Bound[Any], universe: Universe) -> Sequence[Linear]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, final
 
-from hedgerow.data.row_store import Rows
+from hedgerow.data.row_store import RowStore
 from hedgerow.data.row_values import Valued, linear_values, statistic_values
 from hedgerow.errors import InvalidInput
 from hedgerow.privacy.ledger import Ledger
@@ -25,7 +25,7 @@ from hedgerow.universe.universe import Universe
 
 
 @final
-class Sampling:
+class RowSampling:
     """Answer row statistics, each within the error that was asked for, and randomized yes/no questions about random
     rows.
 
@@ -33,7 +33,7 @@ class Sampling:
     """
 
     def __init__(
-        self, rows: Rows, universe: Universe, ledger: Ledger, noise: Noise, *, queries: int, beta: float
+        self, rows: RowStore, universe: Universe, ledger: Ledger, noise: Noise, *, queries: int, beta: float
     ) -> None:
         self.ledger, self._rows, self._universe, self._noise = ledger, rows, universe, noise
         self._queries, self._beta = queries, beta
@@ -54,21 +54,21 @@ class Sampling:
         self._known[question] = estimate
         return estimate
 
-    def flip(self, predicate: Any, lies: float) -> bool:
+    def sample_yes_no(self, predicate: Any, lies: float) -> bool:
         """Return the predicate's value on one random row, inverted with probability ``lies``."""
         n = self._rows.rows
-        answers = scq.flips(scq.scq(n, lies), self._valued(predicate), n, self.ledger, self._noise)
+        answers = scq.sample_yes_no(scq.scq(n, lies), self._values_of(predicate), n, self.ledger, self._noise)
         return bool(answers[0])
 
-    def counting(self, predicate: Any, lies: float, at_once: int | None) -> Iterator[scq.Counted]:
+    def count_stream(self, predicate: Any, lies: float, at_once: int | None) -> Iterator[scq.FlipInterval]:
         """Draw randomized yes/no answers and yield an interval for the count that narrows as they come in."""
         n = self._rows.rows
-        valued = self._valued(predicate)
-        return scq.counting(
+        valued = self._values_of(predicate)
+        return scq.count_by_flips(
             scq.scq(n, lies), valued, n, self.ledger, self._noise, beta=self._beta / self._queries, at_once=at_once
         )
 
-    def _valued(self, predicate: Any) -> Valued:
+    def _values_of(self, predicate: Any) -> Valued:
         """Return a function from row numbers to the predicate's values; refuse a question that is not yes or no for a
         row.
         """

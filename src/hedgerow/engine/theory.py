@@ -20,7 +20,7 @@ from hedgerow._types import Array
 from hedgerow.convex.losses.custom import Custom
 from hedgerow.convex.minimize import BoundMinimize
 from hedgerow.data.source import DataSource
-from hedgerow.engine.public import PrivateEngine, PublicAnswers, SellsNothing, require_sold
+from hedgerow.engine.public import FreeEngine, PrivateEngine, PublicAnswers, require_sold
 from hedgerow.errors import InvalidInput
 from hedgerow.model.hypothesis import Hypothesis
 from hedgerow.privacy.allowance import Amount
@@ -31,7 +31,7 @@ from hedgerow.query.bound import Estimate, Source
 from hedgerow.query.counts import BoundMarginal
 from hedgerow.query.linear import Linear, marginal_cells
 from hedgerow.textbook.convex_pmw import OnlineConvexPMW, configure
-from hedgerow.textbook.oracles import NoisyGradientDescent
+from hedgerow.textbook.oracles import NoisyGradientDescentOracle
 from hedgerow.textbook.pmw import OnlinePMW
 from hedgerow.textbook.pmw import configure as configure_linear
 
@@ -65,15 +65,15 @@ class TheoryAnswers(PublicAnswers):
 
     def linear(self, query: Linear, within: float | None) -> Estimate:
         """Return the hypothesis' answer, without a bar."""
-        return self._unbounded(self.believed(query), within)
+        return self._unbounded(self.hypothesis_answer(query), within)
 
     def marginal(self, table: BoundMarginal, within: float | None) -> Estimate:
         """Return the hypothesis' table, without bars."""
         return self._unbounded(self.hypothesis.marginal(table.attributes).copy(), within)
 
-    def minimise(self, question: BoundMinimize, within: float | None) -> Estimate:
+    def minimize(self, question: BoundMinimize, within: float | None) -> Estimate:
         """Return the θ that minimizes the loss on the hypothesis, without a bound on its excess risk."""
-        return self._unbounded(question.fitted(self.hypothesis)[0].theta, within)
+        return self._unbounded(question.fit_on(self.hypothesis)[0].theta, within)
 
     def _unbounded(self, value: float | Array, within: float | None) -> Estimate:
         """Return an estimate without a bar, or refuse if one was asked for."""
@@ -93,7 +93,7 @@ class TheoryAnswers(PublicAnswers):
         return reach
 
 
-class Theory(PrivateEngine, SellsNothing):
+class TheoryEngine(PrivateEngine, FreeEngine):
     """Online private multiplicative weights as an engine."""
 
     def __init__(
@@ -101,15 +101,15 @@ class Theory(PrivateEngine, SellsNothing):
         pmw: OnlinePMW,
         convex: OnlineConvexPMW | None = None,
         off: float = 0.0,
-        vouched: Collection[Custom] = (),
+        trusted_losses: Collection[Custom] = (),
     ) -> None:
         """Share one hypothesis between counts and convex questions.
 
         ``convex`` must share the hypothesis of ``pmw``; without it convex questions are refused. ``off`` is h, the
-        number of rows by which the scale of both mechanisms may be off; it is 0 where n is public. ``vouched`` lists
+        number of rows by which the scale of both mechanisms may be off; it is 0 where n is public. ``trusted_losses`` lists
         the user-defined losses whose constants the owner trusts.
         """
-        self._pmw, self._convex, self.ledger, self._vouched = pmw, convex, pmw.ledger, vouched
+        self._pmw, self._convex, self.ledger, self._trusted = pmw, convex, pmw.ledger, trusted_losses
         self._doubt = off / pmw.config.scale
         self.public = TheoryAnswers(pmw.hypothesis, pmw.config.scale, self._doubt)
 
@@ -124,9 +124,9 @@ class Theory(PrivateEngine, SellsNothing):
         answer = self._pmw.ask(query)
         return Estimate(answer.value, self.error, answer.source)
 
-    def quoting(self) -> Quote:
+    def make_quote(self) -> TheoryQuote:
         """Return the engine's quote: the same bars around the hypothesis' answers."""
-        return Quote(self)
+        return TheoryQuote(self)
 
     def free(self, queries: Sequence[Linear]) -> None:
         """Return None: questions are asked one by one, because each answer may change the hypothesis for the next."""
@@ -141,7 +141,7 @@ class Theory(PrivateEngine, SellsNothing):
         source: Source = "measured" if any(a.source == "measured" for a in answers) else "hypothesis"
         return Estimate(values, self.error, source)
 
-    def minimise(self, question: BoundMinimize, within: float | None) -> Estimate:
+    def minimize(self, question: BoundMinimize, within: float | None) -> Estimate:
         """Return a θ whose risk is within the convex theorem's α of the best, from the same hypothesis and budget."""
         self.require_convex(question)
         assert self._convex is not None
@@ -158,10 +158,10 @@ class Theory(PrivateEngine, SellsNothing):
                 "calibrate it. Found none. "
                 'Open the session with workload=[hr.minimize(…), …], or with profile="practical".'
             )
-        if not question.is_vouched(self._vouched):
+        if not question.is_trusted(self._trusted):
             raise InvalidInput(
-                f"A user-defined loss must be vouched for by the owner in the theory profile. Found {question.risk!r}. "
-                "Have the owner open the session with vouched=[loss], or use one of hedgerow.losses."
+                f"A user-defined loss must be trusted by the owner in the theory profile. Found {question.risk!r}. "
+                "Have the owner open the session with trusted_losses=[loss], or use one of hedgerow.losses."
             )
 
     def alpha(self, within: float | None) -> float:
@@ -198,15 +198,15 @@ class Theory(PrivateEngine, SellsNothing):
             )
 
 
-class Quote:
+class TheoryQuote:
     """The engine's bars around the hypothesis' answers: nothing private is consulted, and nothing is learned."""
 
-    def __init__(self, engine: Theory) -> None:
+    def __init__(self, engine: TheoryEngine) -> None:
         self._engine = engine
 
-    def believed(self, query: Linear) -> float:
+    def hypothesis_answer(self, query: Linear) -> float:
         """Return the hypothesis' answer."""
-        return self._engine.believed(query)
+        return self._engine.hypothesis_answer(query)
 
     @property
     def least_rows(self) -> float:
@@ -216,7 +216,7 @@ class Quote:
     def linear(self, query: Linear, within: float | None) -> Estimate:
         """Predict the answer to a linear query."""
         self._engine.require_reach(within)
-        return Estimate(self._engine.believed(query), self._engine.error, "hypothesis")
+        return Estimate(self._engine.hypothesis_answer(query), self._engine.error, "hypothesis")
 
     def ratio(self, numerator: Linear, denominator: Linear, within: float | None) -> tuple[Estimate, Estimate]:
         """Predict the answers to numerator and denominator."""
@@ -227,13 +227,13 @@ class Quote:
         self._engine.require_reach(within)
         return Estimate(self._engine.hypothesis.marginal(table.attributes), self._engine.error, "hypothesis")
 
-    def minimise(self, question: BoundMinimize, within: float | None) -> Estimate:
+    def minimize(self, question: BoundMinimize, within: float | None) -> Estimate:
         """Predict the answer to a convex question."""
         self._engine.require_convex(question)
-        return Estimate(question.fitted(self._engine.hypothesis)[0].theta, self._engine.alpha(within), "hypothesis")
+        return Estimate(question.fit_on(self._engine.hypothesis)[0].theta, self._engine.alpha(within), "hypothesis")
 
 
-def calibrated(
+def build_theory_engine(
     data: DataSource,
     ledger: Ledger,
     noise: Noise,
@@ -242,8 +242,8 @@ def calibrated(
     queries: int,
     beta: float,
     alpha: float | None,
-    vouched: Collection[Custom],
-) -> Theory:
+    trusted_losses: Collection[Custom],
+) -> TheoryEngine:
     """Build the theory engine for ``queries`` linear questions and for convex questions like those in ``convex``.
 
     The constants of a later loss must not exceed the largest constants among the questions in ``convex``.
@@ -260,12 +260,12 @@ def calibrated(
     )  # fmt: skip
     pmw = OnlinePMW(config, data, ledger, noise)
     if not convex:
-        return Theory(pmw, off=off)
+        return TheoryEngine(pmw, off=off)
     beside = convex_pmw(
         convex, data, ledger, noise,
         hypothesis=pmw.hypothesis, rows=scale, queries=queries, beta=beta / split, share=share / split,
     )  # fmt: skip
-    return Theory(pmw, beside, off, vouched)
+    return TheoryEngine(pmw, beside, off, trusted_losses)
 
 
 def _reach(event: Laplace | Gaussian, beta: float) -> float:
@@ -305,7 +305,7 @@ def convex_pmw(
             "Convex questions of the theory profile must be over bounded sets. Found an unbounded set. "
             "Use, for example, over=L2Ball(radius)."
         )
-    oracle = NoisyGradientDescent(
+    oracle = NoisyGradientDescentOracle(
         lipschitz=max(q.risk.lipschitz(q.over) for q in questions),
         diameter=max(q.over.diameter_l2(q.risk.dimension) for q in questions),
         dimension=max(q.risk.dimension for q in questions),

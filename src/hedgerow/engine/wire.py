@@ -20,7 +20,7 @@ from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.events import Event, Gaussian, Laplace
 from hedgerow.privacy.ledger import Entry
 from hedgerow.query.bound import Bound, Estimate, Source
-from hedgerow.query.composed import Composed
+from hedgerow.query.composed import ComposedQuestion
 from hedgerow.query.counts import BoundMarginal, Query, Resolution
 from hedgerow.query.counts import bound as bound_to
 from hedgerow.query.counts import marginal as make_marginal
@@ -66,7 +66,7 @@ register_refusal(
 
 def _write_measurement(measurement: Measurement) -> dict[str, Json]:
     """Return the JSON fields of a measurement; fields that older records lack are written only where they differ."""
-    measurement = _checked(measurement)
+    measurement = _check_measurement(measurement)
     return {
         "attributes": write_names("A name", measurement.attributes),
         "values": write_array(measurement.values),
@@ -90,7 +90,7 @@ def _read_measurement(
     ranged: Json = None,
 ) -> Measurement:
     """Build a measurement from its JSON fields."""
-    return _checked(
+    return _check_measurement(
         Measurement(
             read_names("attributes", attributes),
             read_array(values, *DTYPES),
@@ -104,7 +104,7 @@ def _read_measurement(
     )
 
 
-def _checked(measurement: Measurement) -> Measurement:
+def _check_measurement(measurement: Measurement) -> Measurement:
     """Check all of a measurement that can be checked without the universe.
 
     A reader who has the universe must also check the attributes and the shape against it.
@@ -268,30 +268,32 @@ register(
 # Besides entries, a ledger holds its account and the answers that were given.
 
 
-class Answered:
+class AnsweredQuestion:
     """A question, as bound to its universe, with the answer that was given."""
 
     def __init__(self, question: Linear | Query, estimate: Estimate, resolution: Resolution = "values") -> None:
         self.question, self.estimate, self.resolution = question, estimate, resolution
 
 
-def _write_answered(note: Answered) -> dict[str, Json]:
+def _write_answered(note: AnsweredQuestion) -> dict[str, Json]:
     """Return the JSON fields of an answered question; the default resolution is left out."""
     written: dict[str, Json] = {"question": inner(note.question), "estimate": inner(note.estimate)}
     return written if note.resolution == "values" else {**written, "resolution": note.resolution}
 
 
-def _read_answered(question: Json, estimate: Json, resolution: Json = "values") -> Answered:
+def _read_answered_question(question: Json, estimate: Json, resolution: Json = "values") -> AnsweredQuestion:
     """Build an answered question from its JSON fields."""
     if resolution not in ("values", "bins"):
         refuse("resolution", "'values' or 'bins'", resolution)
-    return Answered(thing("question", question, (Linear, Query)), thing("estimate", estimate, Estimate), resolution)
+    return AnsweredQuestion(
+        thing("question", question, (Linear, Query)), thing("estimate", estimate, Estimate), resolution
+    )
 
 
-register("answered", Answered, _write_answered, _read_answered)
+register("answered", AnsweredQuestion, _write_answered, _read_answered_question)
 
 
-class Account:
+class LedgerTerms:
     """The terms a ledger is opened with: its budget, and the δ set aside for events that have a δ of their own."""
 
     def __init__(self, budget: Budget, slack: float) -> None:
@@ -300,9 +302,9 @@ class Account:
 
 register(
     "account",
-    Account,
+    LedgerTerms,
     lambda account: {"budget": inner(account.budget), "slack": write_number("slack", account.slack)},
-    lambda budget, slack: Account(thing("budget", budget, Budget), read_number("slack", slack)),
+    lambda budget, slack: LedgerTerms(thing("budget", budget, Budget), read_number("slack", slack)),
 )
 
 
@@ -317,7 +319,7 @@ def question_of(bound: Bound[Any]) -> tuple[Linear | Query, Resolution] | None:
             return Minimize(risk.loss, over), "values"  # type: ignore[attr-defined]
         case BoundTop():  # its labels are part of the answer; it follows from its table, which is stored
             return None
-        case Composed(asked_as=asked) if asked is not None:
+        case ComposedQuestion(asked_as=asked) if asked is not None:
             return asked
     return None
 

@@ -5,8 +5,7 @@
 returns a ``Result``: θ, the events that were billed, their cost, and the bound of the theorem. ``auto`` picks the
 solver. Each solver can also be called by its name, with the same parameters and a few of its own. A ``Budget`` pays for
 one call. An ``Accountant`` or a session pays for several calls, each with its ``spend``. The estimators have
-scikit-learn's interface, and import it on first use. ``hard_instance`` generates tables on which no private lasso does
-well.
+scikit-learn's interface, and import it on first use.
 
 Inside: ``rows`` reads and clips the rows, ``problem`` holds the public facts and computes exact sums, ``solver`` runs
 every solver in ``solvers``, and ``rates`` has the bounds of the paper's table.
@@ -15,6 +14,7 @@ every solver in ``solvers``, and ``rates`` has the bounds of the paper's table.
 from __future__ import annotations
 
 import importlib
+import warnings
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.erm.auto import auto
@@ -27,7 +27,6 @@ from hedgerow.erm.solvers.noisy_sgd import noisy_sgd
 from hedgerow.erm.solvers.objective_perturbation import objective_perturbation
 from hedgerow.erm.solvers.output_perturbation import output_perturbation, regularised_output_perturbation
 from hedgerow.erm.solvers.whitened_descent import whitened_descent
-from hedgerow.research.hard_instance import hard_instance
 
 if TYPE_CHECKING:
     from hedgerow.erm.estimators import (
@@ -52,7 +51,6 @@ __all__ = [
     "auto",
     "frank_wolfe",
     "frank_wolfe_general",
-    "hard_instance",
     "lasso",
     "mirror_descent",
     "noisy_sgd",
@@ -66,4 +64,13 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name in ESTIMATORS:
         return getattr(importlib.import_module("hedgerow.erm.estimators"), name)
+    if name == "regularized_output_perturbation":  # another spelling
+        return regularised_output_perturbation
+    if name == "hard_instance":  # its former place
+        warnings.warn(
+            "hard_instance is now in hedgerow.research.hard_instance. The former name works in this release only.",
+            DeprecationWarning,
+            stacklevel=2,
+        )
+        return importlib.import_module("hedgerow.research.hard_instance").hard_instance
     raise AttributeError(f"module 'hedgerow.erm' has no attribute {name!r}")

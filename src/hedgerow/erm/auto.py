@@ -24,11 +24,11 @@ from hedgerow.convex.losses.families import Loss
 from hedgerow.convex.sets import L2Ball, Unconstrained
 from hedgerow.convex.sets.convex_set import ConvexSet
 from hedgerow.erm.problem import Problem
-from hedgerow.erm.solver import Plan, Solver, public
+from hedgerow.erm.solver import Solver, SolverPlan, public
 from hedgerow.erm.solvers.frank_wolfe import FrankWolfe
 from hedgerow.erm.solvers.frank_wolfe_general import FrankWolfeGeneral
 from hedgerow.erm.solvers.mirror_descent import MirrorDescent, least_risk
-from hedgerow.erm.solvers.output_perturbation import OutputPerturbation, RegularisedOutputPerturbation
+from hedgerow.erm.solvers.output_perturbation import OutputPerturbation, RegularizedOutputPerturbation
 from hedgerow.erm.solvers.whitened_descent import MOST_FEATURES, WhitenedDescent, bounded_form
 from hedgerow.errors import InvalidInput
 from hedgerow.privacy.allowance import Amount
@@ -54,14 +54,14 @@ class Auto:
     profile: Profile = "practical"
     name: ClassVar[str] = "auto"
 
-    def plan(self, problem: Problem, amount: Amount) -> Plan[Any]:
+    def plan(self, problem: Problem, amount: Amount) -> SolverPlan[Any]:
         """Return the plan of the chosen solver."""
         if self.profile not in get_args(Profile):
             raise InvalidInput(f"profile must be 'practical' or 'theory'. Found {self.profile!r}. Leave it out.")
         if self.profile == "practical" and whitens(problem.loss, problem.over, problem.budget, problem.p):
             return WhitenedDescent().plan(problem, amount)
         if not problem.over.is_bounded:
-            return RegularisedOutputPerturbation().plan(problem, amount)
+            return RegularizedOutputPerturbation().plan(problem, amount)
         return min(promises(problem, amount), key=lambda promise: promise.risk).plan
 
 
@@ -79,21 +79,21 @@ def whitens(loss: Loss, over: ConvexSet, budget: Budget, features: int) -> bool:
     )
 
 
-class Promise(NamedTuple):
+class ComparedPlan(NamedTuple):
     """A plan, with the risk by which it is compared."""
 
-    plan: Plan[Any]
+    plan: SolverPlan[Any]
     risk: float
 
 
-def promises(problem: Problem, amount: Amount) -> list[Promise]:
+def promises(problem: Problem, amount: Amount) -> list[ComparedPlan]:
     """Return the plans of the solvers that can run, each with the risk by which it is compared."""
     problem.slope_bound  # noqa: B018  raises if the slope is unbounded, which rules out every solver
     found = []
     for solver in WITH_A_BOUND:
         with contextlib.suppress(InvalidInput):
             plan = solver.plan(problem, amount)
-            found.append(Promise(plan, _compared(plan, problem, amount)))
+            found.append(ComparedPlan(plan, _comparable_risk(plan, problem, amount)))
     if not found:
         raise InvalidInput(
             "With delta = 0 the set must have vertices and the loss must be smooth. Found "
@@ -103,7 +103,7 @@ def promises(problem: Problem, amount: Amount) -> list[Promise]:
     return found
 
 
-def _compared(plan: Plan[Any], problem: Problem, amount: Amount) -> float:
+def _comparable_risk(plan: SolverPlan[Any], problem: Problem, amount: Amount) -> float:
     """Return the risk by which a plan is compared.
 
     It is the plan's own bound. For mirror descent it is the best bound; the plan itself accepts one that is up to a

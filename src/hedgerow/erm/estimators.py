@@ -36,6 +36,7 @@ from scipy.special import expit
 
 from hedgerow._checks import positive
 from hedgerow._extras import extra
+from hedgerow._renamed import renamed_arguments
 from hedgerow._types import Array
 from hedgerow.convex.losses.families import Hinge, Huber, Logistic, Loss, Squared
 from hedgerow.convex.sets import L2Ball, Unconstrained
@@ -62,7 +63,7 @@ class _Unaccounted:
     def __init__(self) -> None:
         self.fits = 0
 
-    def fitted(self) -> None:
+    def count_fit(self) -> None:
         """Count one more fit, and warn at the second."""
         self.fits += 1
         if self.fits == 2:
@@ -97,14 +98,14 @@ class _Linear(BaseEstimator):  # type: ignore[misc]
         labels = values.column(_flat(y))
         if labels.size != features.shape[0]:
             raise InvalidInput("y must have one label for each row of X. Found a different number. Match the lengths.")
-        return features, labels, public_rows(labels.size, self.rows, self.budget)
+        return features, labels, public_rows(labels.size, self.expected_rows, self.budget)
 
     def _require_payer(self) -> None:
         """Check that there is a budget, and an account that can pay it. Warn at the second fit without an account."""
         if not isinstance(self.budget, Budget):
             raise InvalidInput(f"budget must be a Budget. Found a {type(self.budget).__name__}. Use Budget(1.0, 1e-6).")
         if self.ledger is None:
-            _unaccounted.fitted()
+            _unaccounted.count_fit()
             return
         if not isinstance(self.ledger, Ledger):
             raise InvalidInput(
@@ -142,7 +143,7 @@ class _Linear(BaseEstimator):  # type: ignore[misc]
             radius = 2.5 * math.sqrt(X.shape[1]) if self.radius is None else self.radius
             over = L2Ball(radius / self.row_bound)
         return auto(
-            X, y, loss=loss, over=over, row_bound=bound, rows=self.rows, seed=seed, **choices
+            X, y, loss=loss, over=over, row_bound=bound, expected_rows=self.expected_rows, seed=seed, **choices
         )  # fmt: skip
 
     def _with_intercept(self, X: Any) -> Any:
@@ -165,19 +166,20 @@ class _Linear(BaseEstimator):  # type: ignore[misc]
         return scores
 
 
+@renamed_arguments(rows="expected_rows")
 class _Classifier(ClassifierMixin, _Linear):  # type: ignore[misc]
     """A linear classifier: one model for two classes, one model per class for more."""
 
     def __init__(
         self, budget: Budget, *, radius: float | None = None, row_bound: float = 1.0, fit_intercept: bool = True,
-        classes: Any = None, rows: int | None = None, random_state: int | None = None, ledger: Ledger | None = None,
+        classes: Any = None, expected_rows: int | None = None, random_state: int | None = None, ledger: Ledger | None = None,
     ) -> None:  # fmt: skip
         self.budget = budget
         self.radius = radius
         self.row_bound = row_bound
         self.fit_intercept = fit_intercept
         self.classes = classes
-        self.rows = rows
+        self.expected_rows = expected_rows
         self.random_state = random_state
         self.ledger = ledger
 
@@ -257,7 +259,7 @@ class LogisticRegression(_Classifier):
         Fit a constant term, too.
     classes : list
         The class labels. They must be stated: labels read from y are not private.
-    rows : int, optional
+    expected_rows : int, optional
         A public guess of the number of rows. Required if neighbours add or remove a row.
     random_state : int, optional
         A seed. It makes the noise repeatable, and so not private.
@@ -290,6 +292,7 @@ class LinearSVC(_Classifier):
         return Hinge()
 
 
+@renamed_arguments(rows="expected_rows")
 class _Regressor(RegressorMixin, _Linear):  # type: ignore[misc]
     """A linear regression.
 
@@ -298,7 +301,7 @@ class _Regressor(RegressorMixin, _Linear):  # type: ignore[misc]
 
     def __init__(
         self, budget: Budget, *, radius: float | None = None, row_bound: float = 1.0, label_bound: float = 1.0,
-        fit_intercept: bool = True, rows: int | None = None, random_state: int | None = None,
+        fit_intercept: bool = True, expected_rows: int | None = None, random_state: int | None = None,
         ledger: Ledger | None = None,
     ) -> None:  # fmt: skip
         self.budget = budget
@@ -306,7 +309,7 @@ class _Regressor(RegressorMixin, _Linear):  # type: ignore[misc]
         self.row_bound = row_bound
         self.label_bound = label_bound
         self.fit_intercept = fit_intercept
-        self.rows = rows
+        self.expected_rows = expected_rows
         self.random_state = random_state
         self.ledger = ledger
 
@@ -340,13 +343,13 @@ class _Regressor(RegressorMixin, _Linear):  # type: ignore[misc]
         """
         X, y, n = self._read(X, y)
         bound = positive("label_bound", self.label_bound)
-        found = self._found(X, np.clip(values.labels(y), -bound, bound) / bound, n)
+        found = self._solve_scaled(X, np.clip(values.labels(y), -bound, bound) / bound, n)
         coefficients, intercept = self._split(found.theta)
         self.coef_, self.intercept_ = coefficients * bound, intercept * bound
         self.result_ = found
         return self
 
-    def _found(self, X: Any, y: Array, n: int) -> Result:
+    def _solve_scaled(self, X: Any, y: Array, n: int) -> Result:
         """Run the solver on clipped and scaled targets."""
         return self._solve(X, y, self._loss(n), **self._payment(), label_bound=1.0)
 
@@ -367,6 +370,7 @@ class LinearRegression(_Regressor):
     """
 
 
+@renamed_arguments(rows="expected_rows")
 class Ridge(_Regressor):
     """Private least squares with the penalty alpha·‖coef‖² on the sum of squares, as in scikit-learn.
 
@@ -382,11 +386,11 @@ class Ridge(_Regressor):
 
     def __init__(
         self, budget: Budget, *, alpha: float = 1.0, radius: float | None = None, row_bound: float = 1.0,
-        label_bound: float = 1.0, fit_intercept: bool = True, rows: int | None = None, random_state: int | None = None,
+        label_bound: float = 1.0, fit_intercept: bool = True, expected_rows: int | None = None, random_state: int | None = None,
         ledger: Ledger | None = None,
     ) -> None:  # fmt: skip
         super().__init__(
-            budget, radius=radius, row_bound=row_bound, label_bound=label_bound, fit_intercept=fit_intercept, rows=rows,
+            budget, radius=radius, row_bound=row_bound, label_bound=label_bound, fit_intercept=fit_intercept, expected_rows=expected_rows,
             random_state=random_state, ledger=ledger,
         )  # fmt: skip
         self.alpha = alpha
@@ -395,6 +399,7 @@ class Ridge(_Regressor):
         return Squared(ridge=self.alpha / n)
 
 
+@renamed_arguments(rows="expected_rows")
 class HuberRegressor(_Regressor):
     """Private regression that is robust to outliers: large residuals count linearly.
 
@@ -408,11 +413,11 @@ class HuberRegressor(_Regressor):
 
     def __init__(
         self, budget: Budget, *, width: float = 0.5, radius: float | None = None, row_bound: float = 1.0,
-        label_bound: float = 1.0, fit_intercept: bool = True, rows: int | None = None, random_state: int | None = None,
+        label_bound: float = 1.0, fit_intercept: bool = True, expected_rows: int | None = None, random_state: int | None = None,
         ledger: Ledger | None = None,
     ) -> None:  # fmt: skip
         super().__init__(
-            budget, radius=radius, row_bound=row_bound, label_bound=label_bound, fit_intercept=fit_intercept, rows=rows,
+            budget, radius=radius, row_bound=row_bound, label_bound=label_bound, fit_intercept=fit_intercept, expected_rows=expected_rows,
             random_state=random_state, ledger=ledger,
         )  # fmt: skip
         self.width = width
@@ -429,12 +434,12 @@ class Lasso(_Regressor):
     Parameters: see ``LinearRegression``.
     """
 
-    def _found(self, X: Any, y: Array, n: int) -> Result:
+    def _solve_scaled(self, X: Any, y: Array, n: int) -> Result:
         """Run the private lasso on clipped and scaled targets."""
         seed = None if self.random_state is None else int(self.random_state)
         radius = 1.0 if self.radius is None else self.radius
         return lasso(
-            self._with_intercept(X), y, radius=radius / self.row_bound, row_bound=self.row_bound, rows=self.rows, seed=seed,
+            self._with_intercept(X), y, radius=radius / self.row_bound, row_bound=self.row_bound, expected_rows=self.expected_rows, seed=seed,
             **self._payment(),
         )  # fmt: skip
 

@@ -37,7 +37,7 @@ def exact_sum(X: Matrix, V: Matrix, bits_of_X: int, bits_of_V: int) -> Array:
     for start in range(0, n, block):
         part, rest, d = X[start : start + block], V[start : start + block], 0
         while d * width <= bits_of_V:
-            rest, digit = _split(rest, 2.0**width)
+            rest, digit = _split_digit(rest, 2.0**width)
             product = _dense(part.T @ digit).astype(np.int64)
             sums[d : d + 1] = [product + sums[d] if start else product]
             d += 1
@@ -79,7 +79,7 @@ class Digits:
             part, rest = X[start : start + BLOCK], V[start : start + BLOCK]
             sums: list[NDArray[np.int64]] = []
             while len(sums) * self.width <= self.bits_of_V:
-                rest, digit = _split(rest, 2.0**self.width)
+                rest, digit = _split_digit(rest, 2.0**self.width)
                 sums.append(_dense(part.T @ digit).astype(np.int64))
             sums.append(np.zeros_like(sums[0]))
             if self.values is not None:
@@ -112,11 +112,11 @@ def _carry(sums: list[NDArray[np.int64]], width: int) -> None:
         sums[d], sums[d + 1] = sums[d] - (carry << width), sums[d + 1] + carry
 
 
-def _split(V: Matrix, base: float) -> tuple[Matrix, Matrix]:
+def _split_digit(V: Matrix, base: float) -> tuple[Matrix, Matrix]:
     """Split V = base·rest + digit, with the sign of V in both."""
     if sp.issparse(V):
         rest, digit = V.copy(), V.copy()
-        rest.data, digit.data = _split(V.data, base)
+        rest.data, digit.data = _split_digit(V.data, base)
         return rest, digit
     rest = np.trunc(V / base)
     return rest, V - base * rest

@@ -46,7 +46,7 @@ _SPARE = 3  # bits kept free if n is a guess: one pass then suffices for sums of
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class Problem:
-    """Checked and clipped rows with the public facts about them. Built by ``prepared``. Its repr shows no rows."""
+    """Checked and clipped rows with the public facts about them. Built by ``prepare_problem``. Its repr shows no rows."""
 
     X: Matrix  # private: whole multiples of ``unit``, up to 2^bits
     y: Array  # private
@@ -139,7 +139,7 @@ class Problem:
         Private.
         """
         total = exact_sum(X, self.slopes_in_units(slopes), self.bits, self.slope_bits)
-        return self.held_sum(total, int(X.shape[0]), cut)
+        return self.capped_sum(total, int(X.shape[0]), cut)
 
     @np.errstate(all="ignore")
     def slopes_in_units(self, slopes: Array) -> Array:
@@ -147,7 +147,7 @@ class Problem:
         top = self._top_slope
         return np.clip(np.trunc(np.nan_to_num(slopes) / self.slope_unit), -top, top)
 
-    def held_sum(self, total: Array, rows: int, cut: bool = True) -> Array:
+    def capped_sum(self, total: Array, rows: int, cut: bool = True) -> Array:
         """Return a sum of products of units as a number, cut if it has more than ``most_rows`` rows. Private."""
         if cut and rows > self.most_rows:  # the cut expands neither an ℓq norm nor the distance in any coordinate
             edge = self.most_rows * self._top_slope * math.floor(self.row_bound / self.unit)
@@ -191,13 +191,13 @@ class Problem:
         rows = np.ascontiguousarray(X) if isinstance(X, np.ndarray) else X
         return dataclasses.replace(self, X=rows, p=int(kept.size))
 
-    def labelled(self, raw: Array) -> Array:
+    def prepare_labels(self, raw: Array) -> Array:
         """Return labels in the form that the loss takes, clipped."""
         return np.clip(self.loss.as_labels(raw), -self.label_bound, self.label_bound)
 
 
 @np.errstate(all="ignore")
-def prepared(
+def prepare_problem(
     source: RowSource,
     *,
     loss: Loss,
@@ -233,7 +233,7 @@ def prepared(
         require_scale("The size of the set", over.radius_l2(p), zero=True)
     require_scale("ridge", loss.ridge, zero=True)
     problem = Problem(
-        X=source.clipped(bound, norm, _power_of_two(bound) * 2.0**-bits),
+        X=source.clip_rows(bound, norm, _power_of_two(bound) * 2.0**-bits),
         y=source.labels(),
         p=p,
         bits=bits,
@@ -246,7 +246,7 @@ def prepared(
         norm=norm,
         label_bound=largest,
     )
-    return dataclasses.replace(problem, y=problem.labelled(problem.y))
+    return dataclasses.replace(problem, y=problem.prepare_labels(problem.y))
 
 
 def require_here(problem: Problem, solver: str) -> None:
@@ -264,7 +264,7 @@ def require_count(name: str, value: int) -> int:
     return whole(name, value, "Leave it out.")
 
 
-def usual_radius(problem: Problem) -> float:
+def typical_radius(problem: Problem) -> float:
     """Return ‖C‖₂, or without a constraint 2.5·√p/‖x‖₂.
 
     The latter means coefficients of 2.5 on features of the size that row_bound suggests.
@@ -304,12 +304,12 @@ def public_rows(count: int, rows: int | None, budget: Budget) -> int:
         if count == 0:
             raise InvalidInput("X must have at least one row when neighbours replace a row. Found 0. Add rows.")
         if rows is not None:
-            raise InvalidInput("rows must be left out when neighbours replace a row. Found a value. Drop it.")
+            raise InvalidInput("expected_rows must be left out when neighbours replace a row. Found a value. Drop it.")
         return count
     if rows is None or isinstance(rows, bool) or not 1 <= number(rows) < math.inf or int(rows) != rows:
         raise InvalidInput(
-            "rows must be a public guess of the number of rows when neighbours add or remove one, because the true "
-            f"number is private. Found {rows!r}. Give rows=…, or a budget with neighbours='replace'."
+            "expected_rows must be a public guess of the number of rows when neighbours add or remove one, because the true "
+            f"number is private. Found {rows!r}. Give expected_rows=…, or a budget with neighbours='replace'."
         )
     return int(rows)
 

@@ -17,7 +17,7 @@ import scipy.sparse as sp
 
 from hedgerow._types import Array, Matrix
 from hedgerow.erm import values
-from hedgerow.erm.units import Whose, kept
+from hedgerow.erm.units import Whose, kept_rows
 from hedgerow.errors import InvalidInput
 
 Norm = Literal["l2", "linf"]
@@ -38,7 +38,7 @@ class RowSource(Protocol):
     def is_dense(self) -> bool:
         """True if each feature of each row is a number in this process' memory. Public."""
 
-    def clipped(self, bound: float, norm: Norm, unit: float) -> Matrix:
+    def clip_rows(self, bound: float, norm: Norm, unit: float) -> Matrix:
         """Return rows of norm at most ``bound``, in whole units. Private."""
 
     def labels(self) -> Array:
@@ -56,7 +56,7 @@ class Arrays:
 
     def of_units(self, unit: Whose, most: int) -> Arrays:
         """Keep at most ``most`` rows of each person."""
-        stay = kept(self._X, self._y, unit, most)
+        stay = kept_rows(self._X, self._y, unit, most)
         bounded = Arrays.__new__(Arrays)
         bounded._X, bounded._y = self._X[stay], self._y[stay]
         return bounded
@@ -76,7 +76,7 @@ class Arrays:
         """True unless the matrix is sparse."""
         return not sp.issparse(self._X)
 
-    def clipped(self, bound: float, norm: Norm, unit: float) -> Matrix:
+    def clip_rows(self, bound: float, norm: Norm, unit: float) -> Matrix:
         """Return rows of norm at most ``bound``, in whole units."""
         return in_whole_units(self._X, bound, norm, unit)
 
@@ -87,10 +87,10 @@ class Arrays:
 
 def in_whole_units(X: Matrix, bound: float, norm: Norm, unit: float) -> Matrix:
     """Return rows of norm at most ``bound``, in whole units, each computed by itself."""
-    return _truncated(_clipped(X, bound, norm), unit)
+    return _truncate(_clip_rows(X, bound, norm), unit)
 
 
-def _clipped(X: Matrix, bound: float, norm: Norm) -> Matrix:
+def _clip_rows(X: Matrix, bound: float, norm: Norm) -> Matrix:
     """Scale rows to ℓ2 norm at most ``bound``, or cut their entries to it."""
     if norm == "linf":
         if sp.issparse(X):
@@ -119,7 +119,7 @@ def _scales(lengths: Array, top: Array, bound: float) -> Array:
     return np.minimum(top, cut)
 
 
-def _truncated(X: Matrix, unit: float) -> Matrix:
+def _truncate(X: Matrix, unit: float) -> Matrix:
     """Return features in units, truncated toward zero so that no norm grows."""
     if sp.issparse(X):
         whole = sp.csr_array((np.trunc(X.data / unit), X.indices, X.indptr), shape=X.shape, copy=True)

@@ -23,14 +23,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hedgerow import _progress
-from hedgerow._memory import in_bytes, limited
+from hedgerow._memory import in_bytes, limit_memory
+from hedgerow._renamed import renamed_parameters
 from hedgerow._threads import one_thread
 from hedgerow._types import Array, Integers
 from hedgerow.convex.losses.families import Loss
 from hedgerow.convex.sets import Unconstrained
 from hedgerow.convex.sets.convex_set import ConvexSet
 from hedgerow.data.spark_frame import spark_frame
-from hedgerow.erm.problem import Problem, prepared
+from hedgerow.erm.problem import Problem, prepare_problem
 from hedgerow.erm.rows import Arrays, Norm
 from hedgerow.erm.spark_rows import SparkRows
 from hedgerow.erm.units import Whose, payer_of_units
@@ -74,7 +75,7 @@ class Result:
 
 
 @dataclasses.dataclass(frozen=True)
-class Plan(Generic[Details]):
+class SolverPlan(Generic[Details]):
     """All events that a call will draw, in order, and the bound it promises.
 
     Public, and fixed before anything is drawn.
@@ -117,14 +118,14 @@ class Planner(Protocol):
 
     name: ClassVar[str]
 
-    def plan(self, problem: Problem, amount: Amount) -> Plan[Any]:
+    def plan(self, problem: Problem, amount: Amount) -> SolverPlan[Any]:
         """Return a plan that spends the whole amount, from public facts alone. Refuse if the solver cannot run."""
 
 
 class Solver(Planner, Protocol):
     """One method of minimization. It is frozen, and its fields are its options."""
 
-    def run(self, problem: Problem, plan: Plan[Any], draw: Draw) -> Array:
+    def run(self, problem: Problem, plan: SolverPlan[Any], draw: Draw) -> Array:
         """Return θ, a function of the events of the plan, drawn in order. At this stage nothing is refused."""
 
 
@@ -141,7 +142,7 @@ def solve(
     row_bound: float = 1.0,
     norm: Norm = "l2",
     label_bound: float | None = None,
-    rows: int | None = None,
+    expected_rows: int | None = None,
     unit: Whose | None = None,
     rows_per_unit: int | None = None,
     spend: float | None = None,
@@ -162,7 +163,7 @@ def solve(
     - row_bound: rows are clipped to this norm.
     - norm: the norm that row_bound bounds, "l2" or "linf".
     - label_bound: targets of a regression are clipped to [−label_bound, label_bound]. 1 by default.
-    - rows: a public guess of the number of rows. Required if neighbours add or remove a row.
+    - expected_rows: a public guess of the number of rows. Required if neighbours add or remove a row.
     - unit: the person of each row (or that column's name), if persons have several rows. Privacy is then per person.
     - rows_per_unit: the number of rows of each person that are kept.
     - spend: the amount of the Accountant's or session's currency to use. By default all that is left.
@@ -173,7 +174,7 @@ def solve(
     """
     if seed is not None and noise is not None:
         raise InvalidInput("seed and noise must not both be given. Found both. Drop one of them.")
-    frame, within = spark_frame(X), limited(in_bytes(limit))
+    frame, within = spark_frame(X), limit_memory(in_bytes(limit))
     here = Arrays(X, y) if frame is None else None
     most = 0
     if unit is not None:
@@ -186,19 +187,17 @@ def solve(
     source = noise if noise is not None else Noise() if seed is None else Seeded(seed)
     facts: dict[str, Any] = {
         "loss": loss, "over": Unconstrained() if over is None else over, "budget": allowance.budget,
-        "row_bound": row_bound, "norm": norm, "label_bound": label_bound, "rows": rows,
+        "row_bound": row_bound, "norm": norm, "label_bound": label_bound, "rows": expected_rows,
     }  # fmt: skip
     if here is not None:
         with within:
-            problem = prepared(here if unit is None else here.of_units(unit, most), **facts)
-            return carried_out(planner, problem, allowance, source, progress)
+            problem = prepare_problem(here if unit is None else here.of_units(unit, most), **facts)
+            return carry_out(planner, problem, allowance, source, progress)
     with within, contextlib.closing(SparkRows(frame, y, unit, most)) as there:
-        return carried_out(planner, there.problem(prepared(there, **facts)), allowance, source, progress)
+        return carry_out(planner, there.problem(prepare_problem(there, **facts)), allowance, source, progress)
 
 
-def carried_out(
-    planner: Planner, problem: Problem, allowance: Allowance, noise: Noise, progress: bool = False
-) -> Result:
+def carry_out(planner: Planner, problem: Problem, allowance: Allowance, noise: Noise, progress: bool = False) -> Result:
     """Plan a call, charge all of its events, draw them, and record the result."""
     plan = planner.plan(problem, allowance.quote())
     solver = plan.solver
@@ -226,9 +225,9 @@ def public(planner: type[Any], *, fixed: tuple[str, ...] = (), **defaults: Any) 
 
     call.__name__ = call.__qualname__ = planner.name
     call.__module__ = planner.__module__
-    call.__doc__ = _described(planner, signature)
+    call.__doc__ = _describe(planner, signature)
     call.__signature__ = signature  # type: ignore[attr-defined]
-    return call
+    return renamed_parameters(rows="expected_rows")(call)
 
 
 def _signature(planner: type[Any], fixed: tuple[str, ...], defaults: dict[str, Any]) -> inspect.Signature:
@@ -246,7 +245,7 @@ def _signature(planner: type[Any], fixed: tuple[str, ...], defaults: dict[str, A
     return shared.replace(parameters=[*parameters[:before], *keyword, *parameters[before:]])
 
 
-def _described(planner: type[Any], signature: inspect.Signature) -> str:
+def _describe(planner: type[Any], signature: inspect.Signature) -> str:
     """Return the docstring of a solver's function: the solver's own, then one line for each shared parameter."""
     lines = (inspect.getdoc(solve) or "").splitlines()
     shared = [line for line in lines if line.startswith("- ") and line[2:].split(":")[0] in signature.parameters]

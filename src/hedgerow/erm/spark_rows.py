@@ -24,13 +24,13 @@ from numpy.typing import NDArray
 
 from hedgerow._threads import one_thread
 from hedgerow._types import Array, Matrix
-from hedgerow.data.redaction import without_messages
-from hedgerow.data.spark_frame import new_folder, quiet, selected
+from hedgerow.data.redaction import hide_engine_errors
+from hedgerow.data.spark_frame import new_folder, quiet, select_columns
 from hedgerow.erm import values
 from hedgerow.erm.exact_sums import Digits, exact_sum, row_products
 from hedgerow.erm.problem import Problem
 from hedgerow.erm.rows import Norm, in_whole_units
-from hedgerow.erm.units import kept, persons
+from hedgerow.erm.units import kept_rows, persons
 from hedgerow.errors import InvalidInput
 
 Rule = Callable[[Problem], tuple[Matrix, Matrix]]
@@ -51,14 +51,14 @@ class SparkRows:
         self._held: list[Any] = []  # frames that the workers keep in memory
         self._spark = frame.sparkSession
         self._folder = new_folder(self, self._spark)
-        rows = selected(frame, [*first, *last]).mapInArrow(
-            functools.partial(_read, features=self.features), ROW if unit is None else f"{ROW}, person binary"
+        rows = select_columns(frame, [*first, *last]).mapInArrow(
+            functools.partial(_read_batches, features=self.features), ROW if unit is None else f"{ROW}, person binary"
         )
         if unit is not None:
-            rows = rows.groupBy("person").applyInArrow(lambda person: _kept(person, most), ROW)
+            rows = rows.groupBy("person").applyInArrow(lambda person: _keep_rows(person, most), ROW)
         with quiet(self._spark):
-            without_messages(lambda: rows.write.parquet(self._folder))
-        found = without_messages(self._counted)
+            hide_engine_errors(lambda: rows.write.parquet(self._folder))
+        found = hide_engine_errors(self._count_rows)
         if len(found) > 1:
             raise InvalidInput(
                 "All workers must have the same versions of NumPy and SciPy, and processors that round alike. Found "
@@ -68,16 +68,16 @@ class SparkRows:
 
     is_dense = False
 
-    def _counted(self) -> dict[str, int]:
+    def _count_rows(self) -> dict[str, int]:
         """Return the number of rows that each kind of worker has read. Empty if there are no rows."""
-        counted = self._copy().mapInArrow(_numbered, "arithmetic string, rows bigint")
+        counted = self._copy().mapInArrow(_count_partition, "arithmetic string, rows bigint")
         return {kind: int(rows) for kind, rows in counted.groupBy("arithmetic").sum("rows").collect()}
 
     def _copy(self) -> Any:
         """Return the stored copy as a frame."""
         return self._spark.read.schema(ROW).parquet(self._folder)
 
-    def clipped(self, bound: float, norm: Norm, unit: float) -> Matrix:
+    def clip_rows(self, bound: float, norm: Norm, unit: float) -> Matrix:
         """Return no rows: all of them are on the cluster."""
         return np.zeros((0, self.features))
 
@@ -87,12 +87,12 @@ class SparkRows:
 
     def problem(self, posed: Problem) -> Problem:
         """Return the problem with these public facts, whose rows stay on the cluster, clipped and in whole units."""
-        clip = functools.partial(_clipped, problem=posed, arithmetic=self.arithmetic)
-        clipped = self.kept_there(self._copy().mapInArrow(clip, ROW))
+        clip = functools.partial(_clip_batches, problem=posed, arithmetic=self.arithmetic)
+        clipped = self.keep_on_workers(self._copy().mapInArrow(clip, ROW))
         fields = {field.name: getattr(posed, field.name) for field in dataclasses.fields(Problem)}
-        return OnCluster(**fields, rows=clipped, source=self)
+        return ClusterProblem(**fields, rows=clipped, source=self)
 
-    def kept_there(self, frame: Any) -> Any:
+    def keep_on_workers(self, frame: Any) -> Any:
         """Keep a frame in the workers' memory, with their disks as overflow, until ``close``."""
         self._held.append(frame.persist())
         return self._held[-1]
@@ -115,7 +115,7 @@ class SparkRows:
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
-class OnCluster(Problem):
+class ClusterProblem(Problem):
     """A problem whose rows are a frame on the cluster. Its ``X`` and ``y`` are empty."""
 
     rows: Any = None
@@ -139,25 +139,25 @@ class OnCluster(Problem):
 
     def of_each_row(self, rule: Callable[[Problem], Array]) -> Any:
         """Return a frame of the rows with their weights."""
-        weigh = functools.partial(_weighed, rows_of=self._rows_of, rule=rule, arithmetic=self.source.arithmetic)
-        return self.source.kept_there(self.rows.mapInArrow(weigh, f"{ROW}, weight double"))
+        weigh = functools.partial(_weigh_batches, rows_of=self._rows_of, rule=rule, arithmetic=self.source.arithmetic)
+        return self.source.keep_on_workers(self.rows.mapInArrow(weigh, f"{ROW}, weight double"))
 
     def gradient(
         self, theta: Array, keep: NDArray[np.int64] | None = None, weights: Any = 1.0, cut: bool = True
     ) -> Array:
         """Return the sum of gradients over all rows on the cluster. Private."""
         assert keep is None  # `require_here` has refused what needs it
-        total = self._summed(
+        total = self._sum_on_workers(
             weights if hasattr(weights, "mapInArrow") else self.rows, functools.partial(_slopes, theta=theta),
             self.bits, self.slope_bits, weighted=hasattr(weights, "mapInArrow"),
         )  # fmt: skip
-        return self.held_sum(total, self.held_rows, cut)
+        return self.capped_sum(total, self.held_rows, cut)
 
     def sums(self, rule: Rule, bits: int, more_bits: int) -> Array:
         """Return the sums of the rule over all rows on the cluster. Private."""
-        return self._summed(self.rows, lambda problem, weights: rule(problem), bits, more_bits)
+        return self._sum_on_workers(self.rows, lambda problem, weights: rule(problem), bits, more_bits)
 
-    def _summed(self, rows: Any, rule: Any, bits: int, more_bits: int, weighted: bool = False) -> Array:
+    def _sum_on_workers(self, rows: Any, rule: Any, bits: int, more_bits: int, weighted: bool = False) -> Array:
         """Let the workers apply the rule to their rows, and add up the digits of their sums."""
         left, right = rule(self._here, np.ones(0))
         shape = exact_sum(left, right, bits, more_bits).shape
@@ -176,7 +176,7 @@ class OnCluster(Problem):
             found = rows.mapInArrow(work, "place bigint, digit bigint").groupBy("place").sum("digit").toArrow()
             flat.reshape(-1)[found.column(0).to_numpy()] = found.column(1).to_numpy()
 
-        without_messages(add_up)
+        hide_engine_errors(add_up)
         return Digits(bits, more_bits, flat.reshape(-1, *shape)).total(self.held_rows)
 
     @property
@@ -204,7 +204,7 @@ def _place(names: list[str], what: str, name: Any) -> int:
 # The functions below run on the workers.
 
 
-def _read(batches: Iterable[Any], features: int) -> Iterator[Any]:
+def _read_batches(batches: Iterable[Any], features: int) -> Iterator[Any]:
     """Yield features, labels and persons of each batch, read by the rules of ``values``."""
     import pyarrow as pa
 
@@ -213,7 +213,7 @@ def _read(batches: Iterable[Any], features: int) -> Iterator[Any]:
             values.labels(_texts(column) if _is_text(column) else column.to_numpy(zero_copy_only=False))
             for column in batch.columns[: features + 1]
         ]
-        found = {"x": _packed(np.column_stack(columns[:-1])), "y": pa.array(columns[-1])}
+        found = {"x": _pack_rows(np.column_stack(columns[:-1])), "y": pa.array(columns[-1])}
         if batch.num_columns > features + 1:
             whose = batch.column(features + 1)
             whose = persons(_texts(whose) if _is_text(whose) else whose.to_pylist())
@@ -239,7 +239,7 @@ def _texts(column: Any) -> list[str | None]:
     return [None if text is None else text.decode("utf-8", "replace") for text in held]
 
 
-def _packed(X: Matrix) -> Any:
+def _pack_rows(X: Matrix) -> Any:
     """Return each row's numbers as bytes."""
     import pyarrow as pa
 
@@ -248,7 +248,7 @@ def _packed(X: Matrix) -> Any:
     return fixed.cast(pa.binary())
 
 
-def _unpacked(column: Any, features: int) -> Matrix:
+def _unpack_rows(column: Any, features: int) -> Matrix:
     """Return rows of numbers from their bytes."""
     import pyarrow as pa
 
@@ -258,17 +258,17 @@ def _unpacked(column: Any, features: int) -> Matrix:
     return np.frombuffer(held.tobytes(), np.float64).reshape(len(whole), features)
 
 
-def _kept(rows: Any, most: int) -> Any:
+def _keep_rows(rows: Any, most: int) -> Any:
     """Keep at most ``most`` of the rows of one person."""
     rows = rows.combine_chunks()
     person = rows.column("person").to_pylist()
     y = rows.column("y").to_numpy()
     packed = rows.column("x").combine_chunks()
-    X = _unpacked(packed, len(packed[0].as_py()) // 8)
-    return rows.take(kept(X, y, person, most)).select(["x", "y"])
+    X = _unpack_rows(packed, len(packed[0].as_py()) // 8)
+    return rows.take(kept_rows(X, y, person, most)).select(["x", "y"])
 
 
-def _numbered(batches: Iterable[Any]) -> Iterator[Any]:
+def _count_partition(batches: Iterable[Any]) -> Iterator[Any]:
     """Yield the number of rows in a partition, with the arithmetic of its worker."""
     import pyarrow as pa
 
@@ -288,29 +288,29 @@ def arithmetic() -> str:
 
 
 @np.errstate(all="ignore")
-def _clipped(batches: Iterable[Any], problem: Problem, arithmetic: str) -> Iterator[Any]:
+def _clip_batches(batches: Iterable[Any], problem: Problem, arithmetic: str) -> Iterator[Any]:
     """Yield each batch clipped and in whole units."""
     import pyarrow as pa
 
     for batch in batches:
         _require_arithmetic(arithmetic)  # check here too, because another worker may sum the kept rows
-        X = _unpacked(batch.column(0), problem.p)
+        X = _unpack_rows(batch.column(0), problem.p)
         rows = in_whole_units(X, problem.row_bound, problem.norm, problem.unit)
-        labels = problem.labelled(batch.column(1).to_numpy())
-        yield pa.record_batch({"x": _packed(rows), "y": pa.array(np.asarray(labels, np.float64))})
+        labels = problem.prepare_labels(batch.column(1).to_numpy())
+        yield pa.record_batch({"x": _pack_rows(rows), "y": pa.array(np.asarray(labels, np.float64))})
 
 
 def _problem_of(batch: Any, public: Problem, features: NDArray[np.intp] | None) -> Problem:
     """Return the rows of a batch as a problem."""
     if features is None:
-        X = _unpacked(batch.column(0), public.p)
+        X = _unpack_rows(batch.column(0), public.p)
     else:
         width = len(batch.column(0)[0].as_py()) // 8 if batch.num_rows else int(features.max()) + 1
-        X = np.ascontiguousarray(_unpacked(batch.column(0), width)[:, features])
+        X = np.ascontiguousarray(_unpack_rows(batch.column(0), width)[:, features])
     return dataclasses.replace(public, X=X, y=batch.column(1).to_numpy())
 
 
-def _weighed(
+def _weigh_batches(
     batches: Iterable[Any], rows_of: Callable[[Any], Problem], rule: Callable[[Problem], Array], arithmetic: str
 ) -> Iterator[Any]:
     """Yield each batch with the weights that the rule gives its rows."""

@@ -41,7 +41,7 @@ def payer_of_units(payer: Payer, rows_per_unit: int | None) -> tuple[Payer, int]
     return payer, budget.rows_per_unit
 
 
-def kept(X: Matrix, y: Array, unit: Whose, most: int) -> NDArray[np.intp]:
+def kept_rows(X: Matrix, y: Array, unit: Whose, most: int) -> NDArray[np.intp]:
     """Return the numbers of the rows that are kept, in order."""
     owners = persons(unit)
     if len(owners) != y.size:

@@ -92,7 +92,7 @@ def as_number(value: Any) -> float:
     if isinstance(value, bytes):
         value = value.decode("latin-1")
     if isinstance(value, str):
-        return _spelt(value.strip())
+        return _spelling_of(value.strip())
     if isinstance(value, complex | np.complexfloating):
         value = value.real
     if not isinstance(value, numbers.Real | Decimal | np.bool_) or isinstance(value, np.timedelta64):
@@ -105,7 +105,7 @@ def as_number(value: Any) -> float:
         return np.nan
 
 
-def _spelt(text: str) -> float:
+def _spelling_of(text: str) -> float:
     """Return the number or truth value that a text spells, NaN if it spells none."""
     with contextlib.suppress(ValueError):
         return float(text)

@@ -38,13 +38,13 @@ from hedgerow.errors import BudgetExceeded, InvalidInput
 from hedgerow.generalise import widths
 from hedgerow.generalise.metrics import UNITS, Metric, PerRow, in_units, metric_of
 from hedgerow.generalise.scoring import HoldoutScorer, WholeTrainingSet
-from hedgerow.generalise.search import EarlyStopping, Selected, best_side
+from hedgerow.generalise.search import EarlyStopping, SelectedRule, best_side
 from hedgerow.privacy.allowance import Amount
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.guard_round import ABOVE, GuardRound
 from hedgerow.privacy.ledger import Accountant, Ledger, Receipt
 from hedgerow.privacy.noise import Noise, Seeded
-from hedgerow.privacy.process import OneOnly
+from hedgerow.privacy.process import NotCopyable
 from hedgerow.textbook.sparse_vector import FINEST
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ class Score:
 
 
 @final
-class _Rows:
+class _HoldoutRows:
     """Features and target of a set of rows."""
 
     def __init__(self, given: Any, target: str | None) -> None:
@@ -112,7 +112,7 @@ class _Rows:
         if isinstance(self.X, np.ndarray):
             self.X = _read_only(self.X)
 
-    def shown(self) -> Any:
+    def features_for_model(self) -> Any:
         """Return the features for a model, copied if they are a frame: its writes must not change later scores."""
         return self.X.copy() if hasattr(self.X, "iloc") else self.X
 
@@ -144,7 +144,7 @@ def _float(value: Any) -> float:
 
 
 @final
-class Holdout(OneOnly):
+class Holdout(NotCopyable):
     """A test set that may be scored again and again, with intervals that hold for all scores together.
 
     Parameters
@@ -209,16 +209,16 @@ class Holdout(OneOnly):
                 f"beta and threshold must be between 0 and 1. Found {beta!r} and {threshold!r}. "
                 "Give a probability and a fraction."
             )
-        self._held, self._train = _Rows(frame, target), None if train is None else _Rows(train, target)
+        self._held, self._train = _HoldoutRows(frame, target), None if train is None else _HoldoutRows(train, target)
         self._ledger, self._noise = account, Noise() if seed is None else Seeded(seed)
-        self.plan = widths.planned(
+        self.plan = widths.plan_holdout(
             Amount(budget, account.remaining), budget, rows=self._held.n,
             trained_on=None if self._train is None else self._train.n, rounds=whole("rounds", rounds),
             questions=whole("questions", questions), beta=beta, threshold=threshold,
         )  # fmt: skip
         self._round: tuple[GuardRound, Receipt] | None = None
         account.rest()  # nothing that the ledger paid for earlier is replayed here
-        self._asked, self._charges = widths.Asked(), 0
+        self._asked, self._charges = widths.QuestionCounts(), 0
         self._scores: list[Score] = []
 
     # Scores.
@@ -252,7 +252,7 @@ class Holdout(OneOnly):
             If the holdout is exhausted.
         """
         kind = metric_of(metric)
-        return self._scored(lambda rows: _values(model, kind, rows, by_row), kind, guess, name, compared=True)
+        return self._score(lambda rows: _values(model, kind, rows, by_row), kind, guess, name, compared=True)
 
     def measure(self, model: Any, metric: AnyMetric = "accuracy", *, name: str = "", by_row: bool = False) -> Score:
         """Return a model's score, measured in any case: for the model that was chosen in the end.
@@ -260,7 +260,7 @@ class Holdout(OneOnly):
         It costs a measurement, a fifth of a round.
         """
         kind = metric_of(metric)
-        return self._scored(lambda rows: _values(model, kind, rows, by_row), kind, None, name, compared=False)
+        return self._score(lambda rows: _values(model, kind, rows, by_row), kind, None, name, compared=False)
 
     def mean(
         self, function: Callable[[Any, NDArray[Any]], Any], *, guess: float | None = None, name: str = ""
@@ -271,31 +271,37 @@ class Holdout(OneOnly):
         """
         kind = Metric(name or getattr(function, "__name__", "mean"), lambda y, predicted: predicted)
 
-        def values(rows: _Rows) -> Integers:
-            return in_units(_called(lambda: function(rows.shown(), rows.y)), rows.n, kind.worst)
+        def values(rows: _HoldoutRows) -> Integers:
+            return in_units(_call_model(lambda: function(rows.features_for_model(), rows.y)), rows.n, kind.worst)
 
-        return self._scored(values, kind, guess, name, compared=True)
+        return self._score(values, kind, guess, name, compared=True)
 
-    def _scored(
-        self, values: Callable[[_Rows], Integers], metric: Metric, guess: float | None, name: str, *, compared: bool
+    def _score(
+        self,
+        values: Callable[[_HoldoutRows], Integers],
+        metric: Metric,
+        guess: float | None,
+        name: str,
+        *,
+        compared: bool,
     ) -> Score:
         """Compare with the guess, or measure; then record the score with its interval."""
         with self._ledger.exclusively():
-            guessed = self._guessed(values, guess) if compared else None
+            guessed = self._guess_sum(values, guess) if compared else None
             with self._ledger.asking() as bill:
                 if guessed is None:
-                    receipt = self._charged_for_a_measurement()
+                    receipt = self._charge_measurement()
                     total = _total(values(self._held))
                     before, after = self._asked.next(), self._asked.next(measured=1)
-                    rows, is_below = self._measured(total, receipt), False
+                    rows, is_below = self._measure(total, receipt), False
                     self._ledger.record(receipt, rows, self._noise.private)
                 else:
-                    round_, receipt = self._opened()
+                    round_, receipt = self._open_round()
                     total = _total(values(self._held))
                     # |total − guess| is 1-sensitive, because one row moves the total by at most 1.
                     is_below = round_.excess(abs(total - guessed)) is None
                     before, after = self._asked.next(), self._asked.next(compared=1, above=not is_below)
-                    rows = guessed / UNITS if is_below else self._measured(total, receipt)
+                    rows = guessed / UNITS if is_below else self._measure(total, receipt)
                     if not is_below:
                         self._round = None
                         self._ledger.record(receipt, (ABOVE, rows), self._noise.private)
@@ -309,7 +315,7 @@ class Holdout(OneOnly):
             self._scores.append(score)
             return score
 
-    def _guessed(self, values: Callable[[_Rows], Integers], guess: float | None) -> int | None:
+    def _guess_sum(self, values: Callable[[_HoldoutRows], Integers], guess: float | None) -> int | None:
         """Return the guess for the sum over the holdout, in units. Public: the holdout's rows do not enter it."""
         if guess is not None:
             if not 0 <= number(guess) <= 1:
@@ -319,13 +325,13 @@ class Holdout(OneOnly):
             return None
         return round(_total(values(self._train)) * self._held.n / self._train.n)
 
-    def _measured(self, total: int, receipt: Receipt) -> float:
+    def _measure(self, total: int, receipt: Receipt) -> float:
         """Return the total in rows with noise, clipped and rounded: only this is revealed and recorded."""
         noisy = self._noise.add(total / UNITS, receipt)
         step = self.plan.resolution
         return min(float(self._held.n), max(0.0, round(noisy / step) * step))
 
-    def _opened(self) -> tuple[GuardRound, Receipt]:
+    def _open_round(self) -> tuple[GuardRound, Receipt]:
         """Return the open round, or open the next.
 
         A round is charged, together with the measurement that will end it, before the holdout's rows are read.
@@ -338,7 +344,7 @@ class Holdout(OneOnly):
             self._asked, self._charges = replace(self._asked, rounds=self._asked.rounds + 1), self._charges + 1
         return self._round
 
-    def _charged_for_a_measurement(self) -> Receipt:
+    def _charge_measurement(self) -> Receipt:
         """Charge a measurement outside a round."""
         self._require(self.plan.measurement)
         self._charges += 1
@@ -395,7 +401,7 @@ class Holdout(OneOnly):
 
     # Search.
 
-    def select_features(self, columns: Any = None, *, positive: Any = None, margin: float = 0.0) -> list[Selected]:
+    def select_features(self, columns: Any = None, *, positive: Any = None, margin: float = 0.0) -> list[SelectedRule]:
         """Return the columns that tell the target's ``positive`` class from the rest, best first; each costs one score.
 
         For each numeric column the training set gives a cut, its mean, and a side; the score is how often a row's
@@ -411,13 +417,13 @@ class Holdout(OneOnly):
         for column in names:
             cut, side = best_side(train.column(column), train.y == label)
 
-            def right(rows: _Rows, column: Any = column, cut: float = cut, side: bool = side) -> Integers:
+            def right(rows: _HoldoutRows, column: Any = column, cut: float = cut, side: bool = side) -> Integers:
                 return in_units(((rows.column(column) > cut) == side) == (rows.y == label), rows.n, 0.0)
 
             kind = Metric("feature", lambda y, predicted: predicted)
-            score = self._scored(right, kind, None, str(column), compared=True)
+            score = self._score(right, kind, None, str(column), compared=True)
             if score.value > 0.5 + margin:
-                found.append(Selected(column, cut, side, score))
+                found.append(SelectedRule(column, cut, side, score))
         return sorted(found, key=lambda one: -one.score.value)
 
     def early_stopping(self, metric: AnyMetric = "accuracy", *, patience: int = 5) -> EarlyStopping:
@@ -436,7 +442,7 @@ class Holdout(OneOnly):
         kind = metric_of(metric)
 
         def scored(model: Any, X: Any, y: Any) -> float:
-            handed = _Rows((X, y), None)
+            handed = _HoldoutRows((X, y), None)
             guess = _total(_values(model, kind, handed, False)) / (handed.n * UNITS)
             return kind.sign * self.score(model, kind, guess=guess).value
 
@@ -457,7 +463,7 @@ def _total(units: Integers) -> int:
     return int(units.sum())
 
 
-def _values(model: Any, metric: Metric, rows: _Rows, by_row: bool) -> Integers:
+def _values(model: Any, metric: Metric, rows: _HoldoutRows, by_row: bool) -> Integers:
     """Return the value of each row, in units."""
     predict = getattr(model, metric.wants, model)
     if not callable(predict):
@@ -467,10 +473,12 @@ def _values(model: Any, metric: Metric, rows: _Rows, by_row: bool) -> Integers:
     if by_row:
         return np.array([_alone(predict, metric, rows, i) for i in range(rows.n)], dtype=np.int64)
     with np.errstate(all="ignore"):
-        return in_units(_called(lambda: metric.rows(rows.y, predict(rows.shown()))), rows.n, metric.worst)
+        return in_units(
+            _call_model(lambda: metric.rows(rows.y, predict(rows.features_for_model()))), rows.n, metric.worst
+        )
 
 
-def _alone(predict: Callable[[Any], Any], metric: Metric, rows: _Rows, i: int) -> int:
+def _alone(predict: Callable[[Any], Any], metric: Metric, rows: _HoldoutRows, i: int) -> int:
     """Return the value of one row that the model is shown alone; the worst value if the model raises."""
     try:
         with np.errstate(all="ignore"):
@@ -479,7 +487,7 @@ def _alone(predict: Callable[[Any], Any], metric: Metric, rows: _Rows, i: int) -
         return int(metric.worst * UNITS)
 
 
-def _called(values: Callable[[], Any]) -> Any:
+def _call_model(values: Callable[[], Any]) -> Any:
     """Return what a user's function gives; hide its error, which may quote rows."""
     try:
         return values()

@@ -8,11 +8,11 @@ from typing import Any, final
 import numpy as np
 
 from hedgerow._types import Integers
-from hedgerow.privacy.process import OneOnly
+from hedgerow.privacy.process import NotCopyable
 
 
 @final
-class HoldoutScorer(OneOnly):
+class HoldoutScorer(NotCopyable):
     """A scorer for scikit-learn, called as ``scorer(estimator, X, y)``.
 
     It returns the holdout's score, guessed from X and y. It cannot leave its process, so ``n_jobs`` must not be used.

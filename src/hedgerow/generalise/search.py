@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 
-class HasValue(Protocol):
+class Scored(Protocol):
     """Anything with a score."""
 
     @property
@@ -21,7 +21,7 @@ class HasValue(Protocol):
 
 @final
 @dataclass(frozen=True)
-class Selected:
+class SelectedRule:
     """A column, the cut and side of it that go with the positive class, and the score of that rule."""
 
     column: Any
@@ -41,9 +41,9 @@ def best_side(values: NDArray[Any], positive: NDArray[np.bool_]) -> tuple[float,
 class EarlyStopping:
     """The best model so far, and the number of updates since."""
 
-    def __init__(self, scored: Callable[[Any], HasValue], sign: int, patience: int) -> None:
+    def __init__(self, scored: Callable[[Any], Scored], sign: int, patience: int) -> None:
         self._scored, self._sign, self._patience = scored, sign, patience
-        self.best: HasValue | None = None
+        self.best: Scored | None = None
         self.best_update, self.updates = 0, 0
 
     def update(self, model: Any) -> bool:

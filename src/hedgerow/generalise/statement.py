@@ -17,7 +17,7 @@ FIRST, GROWTH = 1024, 4
 
 
 @dataclass(frozen=True)
-class Generalisation:
+class PopulationStatement:
     """A statement about the population: ``extra`` is added to every bar on the table.
 
     The sum is a bar for the population, for all answers together with probability 1 − ``beta``. ``epsilon`` and
@@ -58,7 +58,7 @@ class Generalisation:
         )
 
 
-def stated(budget: Budget, *, rows: float | None, asked: int, sample_beta: float) -> Generalisation:
+def population_statement(budget: Budget, *, rows: float | None, asked: int, sample_beta: float) -> PopulationStatement:
     """Return the best statement for ``asked`` questions; ``rows`` is n where it is public."""
     ε, δ = transfer.replace_one(budget)
     questions, β = FIRST, sample_beta / 2
@@ -69,4 +69,4 @@ def stated(budget: Budget, *, rows: float | None, asked: int, sample_beta: float
     if rows is not None:
         found.append((transfer.sample_gap(ε, δ, rows, questions, β), transfer.MONITOR))
     extra, theorem = min(found, default=(1.0, transfer.JUNG))
-    return Generalisation(ε, δ, sample_beta, total, questions, extra, theorem)
+    return PopulationStatement(ε, δ, sample_beta, total, questions, extra, theorem)

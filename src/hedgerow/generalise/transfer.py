@@ -14,7 +14,7 @@ Every function returns a number that holds for all answers at once, whoever asks
 theorem gives. ``…_epsilon`` and ``…_rows`` are the inverse functions. Errors are cut at 1, which promises nothing.
 
 Differs: Theorems 4 and 10 are special cases, with round constants, of what their proofs show. Both forms are here:
-``Needs`` for the statement, and ``monitored`` and ``sample_gap`` for the best that the proof gives. [F] bounds E|q(S)
+``TheoremNeeds`` for the statement, and ``monitored_error`` and ``sample_gap`` for the best that the proof gives. [F] bounds E|q(S)
 − q(D)| by a lemma about |E[q(S) − q(D)]|: the monitor must choose among q and 1 − q, as Bassily's does, and Theorem
 10 then needs log(2k/β) where log(k/β) is printed. Proposition 20 holds over all histories, not given one.
 """
@@ -35,7 +35,7 @@ EXPECTATION = "[F] Proposition 20, unconditional"
 
 
 @dataclass(frozen=True)
-class Needs:
+class TheoremNeeds:
     """The requirements of a theorem: privacy, error and failure on the sample, and ``rows`` where it needs some."""
 
     epsilon: float
@@ -47,10 +47,10 @@ class Needs:
 
 def replace_one(budget: Budget) -> tuple[float, float]:
     """Return (ε, δ) for one replaced row, which the theorems are about: it is one row removed and one added."""
-    return replaced(budget.epsilon, budget.delta, budget.neighbours)
+    return replace_one_cost(budget.epsilon, budget.delta, budget.neighbours)
 
 
-def replaced(epsilon: float, delta: float, neighbours: Neighbours) -> tuple[float, float]:
+def replace_one_cost(epsilon: float, delta: float, neighbours: Neighbours) -> tuple[float, float]:
     """Return (ε, δ) for one replaced row, given (ε, δ) for these neighbours."""
     if neighbours == "replace":
         return epsilon, delta
@@ -60,13 +60,13 @@ def replaced(epsilon: float, delta: float, neighbours: Neighbours) -> tuple[floa
 # With high probability: statistical queries.
 
 
-def theorem_4(alpha: float, beta: float) -> Needs:
+def theorem_4(alpha: float, beta: float) -> TheoremNeeds:
     """Return what makes a mechanism (α, β)-accurate on the population, in [F]'s round constants."""
     _require(alpha=alpha, beta=beta)
-    return Needs(alpha / 64, alpha * beta / 32, alpha / 8, alpha * beta / 16)
+    return TheoremNeeds(alpha / 64, alpha * beta / 32, alpha / 8, alpha * beta / 16)
 
 
-def monitored(epsilon: float, delta: float, sample_error: float, sample_beta: float, beta: float) -> float:
+def monitored_error(epsilon: float, delta: float, sample_error: float, sample_beta: float, beta: float) -> float:
     """Return α by the proof of Theorem 4, for the best number of samples T of its monitor.
 
     α·(1 − (1 − β)^T) ≤ E|q(D) − a| of the worst answer of T samples ≤ α′ + Tβ′ + e^ε − 1 + Tδ.
@@ -77,13 +77,13 @@ def monitored(epsilon: float, delta: float, sample_error: float, sample_beta: fl
 
 
 def monitored_epsilon(alpha: float, delta: float, sample_error: float, sample_beta: float, beta: float) -> float:
-    """Return the largest ε for which ``monitored`` promises α, rounded down; refuse if there is none."""
-    if monitored(0.0, delta, sample_error, sample_beta, beta) >= alpha:
+    """Return the largest ε for which ``monitored_error`` promises α, rounded down; refuse if there is none."""
+    if monitored_error(0.0, delta, sample_error, sample_beta, beta) >= alpha:
         return _log_left(0.0, alpha)
     low, high = 0.0, 1.0
     for _ in range(60):
         middle = (low + high) / 2
-        fits = monitored(middle, delta, sample_error, sample_beta, beta) <= alpha
+        fits = monitored_error(middle, delta, sample_error, sample_beta, beta) <= alpha
         low, high = (middle, high) if fits else (low, middle)
     return low
 
@@ -91,7 +91,7 @@ def monitored_epsilon(alpha: float, delta: float, sample_error: float, sample_be
 def jung(epsilon: float, delta: float, sample_error: float, sample_beta: float, beta: float) -> float:
     """Return α′ + (e^ε − 1) + c + 2d at the least c + 2d for which β′/c + δ/d = β: (√β′ + √(2δ))²/β."""
     _require(beta=beta)
-    return _cut(sample_error + _excess(epsilon) + jung_extra(delta, sample_beta, beta))
+    return _cut_to_unit(sample_error + _excess(epsilon) + jung_extra(delta, sample_beta, beta))
 
 
 def jung_extra(delta: float, sample_beta: float, beta: float) -> float:
@@ -108,13 +108,13 @@ def jung_epsilon(alpha: float, delta: float, sample_error: float, sample_beta: f
 # With high probability: the sample's own values, for sampling counting queries and for every answer of a session.
 
 
-def theorem_10(alpha: float, beta: float, queries: int) -> Needs:
+def theorem_10(alpha: float, beta: float, queries: int) -> TheoremNeeds:
     """Return what makes a mechanism for sampling counting queries (α, β)-accurate on the population.
 
     Differs: n ≥ 1024 ln(2k/β)/α², because the monitor chooses among 2kT queries, not kT.
     """
     _require(alpha=alpha, beta=beta)
-    return Needs(alpha / 64, alpha * beta / 16, alpha / 2, 0.0, 1024 * math.log(2 * queries / beta) / alpha**2)
+    return TheoremNeeds(alpha / 64, alpha * beta / 16, alpha / 2, 0.0, 1024 * math.log(2 * queries / beta) / alpha**2)
 
 
 def sample_gap(epsilon: float, delta: float, rows: float, queries: int, beta: float) -> float:
@@ -156,7 +156,7 @@ def counted_by_sampling(
     epsilon: float, delta: float, sample_error: float, rows: float, queries: int, beta: float
 ) -> float:
     """Return α of k sampling counting queries whose expectation is always within α′ of the sample's value."""
-    return _cut(sample_error + sample_gap(epsilon, delta, rows, queries, beta))
+    return _cut_to_unit(sample_error + sample_gap(epsilon, delta, rows, queries, beta))
 
 
 # In expectation.
@@ -167,7 +167,7 @@ def in_expectation(epsilon: float, delta: float, sample_error: float) -> float:
 
     The bound is over all histories, not given one.
     """
-    return _cut(sample_error + _excess(epsilon) + delta)
+    return _cut_to_unit(sample_error + _excess(epsilon) + delta)
 
 
 def in_expectation_epsilon(alpha: float, delta: float, sample_error: float) -> float:
@@ -175,10 +175,10 @@ def in_expectation_epsilon(alpha: float, delta: float, sample_error: float) -> f
     return _log_left(alpha - sample_error - delta, alpha)
 
 
-def proposition_20(alpha: float) -> Needs:
+def proposition_20(alpha: float) -> TheoremNeeds:
     """Return [F]'s round constants: E|q(S) − a| ≤ α/2 and (α/8, α/4)-privacy give E|q(D) − a| ≤ α."""
     _require(alpha=alpha)
-    return Needs(alpha / 8, alpha / 4, alpha / 2, 1.0)
+    return TheoremNeeds(alpha / 8, alpha / 4, alpha / 2, 1.0)
 
 
 def theorem_8(epsilon: float, delta: float, size: int, inner_epsilon: float) -> float:
@@ -204,7 +204,7 @@ def few_words(rows: float, words: float, beta: float) -> float:
     which.
     """
     _require(beta=beta)
-    return _cut(math.sqrt((words + math.log(2 / beta)) / (2 * rows)))
+    return _cut_to_unit(math.sqrt((words + math.log(2 / beta)) / (2 * rows)))
 
 
 def naive(rows: float, queries: int, bits: float, beta: float) -> float:
@@ -216,7 +216,7 @@ def _best_monitor(expected: Callable[[int], float], beta: float) -> float:
     """Return the least expected(T)/(1 − (1 − β)^T) over a spread of candidates T; any T is valid."""
     candidates = {max(1, round(share / beta)) for share in (0.25, 0.5, 1, 1.5, 2, 3, 4, 5, 6, 8, 10, 14, 20)}
     found = min(expected(T) / -math.expm1(T * math.log1p(-beta)) for T in candidates)
-    return _cut(found)
+    return _cut_to_unit(found)
 
 
 def _excess(epsilon: float) -> float:
@@ -224,7 +224,7 @@ def _excess(epsilon: float) -> float:
     return math.expm1(epsilon) if epsilon < 700 else math.inf
 
 
-def _cut(error: float) -> float:
+def _cut_to_unit(error: float) -> float:
     return min(1.0, error)
 
 

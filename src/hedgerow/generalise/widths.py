@@ -45,7 +45,7 @@ FEW_WORDS = "description length: Hoeffding's bound for every query that the answ
 
 
 @dataclass(frozen=True)
-class Plan:
+class HoldoutPlan:
     """All public parameters of a holdout's mechanism. Threshold and resolution are in rows."""
 
     rows: int
@@ -66,7 +66,7 @@ class Plan:
 
 
 @dataclass(frozen=True)
-class Asked:
+class QuestionCounts:
     """Public counts of the questions so far: all, those compared, those above, those measured outright, and rounds."""
 
     questions: int = 0
@@ -75,17 +75,17 @@ class Asked:
     measured: int = 0
     rounds: int = 0
 
-    def next(self, compared: int = 0, above: int = 0, measured: int = 0) -> Asked:
+    def next(self, compared: int = 0, above: int = 0, measured: int = 0) -> QuestionCounts:
         """Return the counts with one more question and its outcome; without an outcome, as when it was asked."""
-        return Asked(
+        return QuestionCounts(
             self.questions + 1, self.compared + compared, self.above + above, self.measured + measured, self.rounds
         )
 
 
-def planned(
+def plan_holdout(
     amount: Amount, budget: Budget, *, rows: int, trained_on: int | None, rounds: int, questions: int, beta: float,
     threshold: float | None,
-) -> Plan:  # fmt: skip
+) -> HoldoutPlan:  # fmt: skip
     """Divide the amount into equal rounds and fix noise, threshold and resolution.
 
     The threshold, unless it is given as a fraction, is as low as about k honest guesses allow.
@@ -96,7 +96,7 @@ def planned(
     found = threshold_for(guard, deviation, questions) if threshold is None else threshold * rows
     spread = measurement.scale if isinstance(measurement, Laplace) else measurement.sigma
     resolution = max(1.0, grid_at_most((spread + math.sqrt(rows) / 2) / 4))
-    return Plan(
+    return HoldoutPlan(
         rows,
         guard,
         measurement,
@@ -121,14 +121,14 @@ def threshold_for(guard: AboveThreshold, deviation: float, questions: int) -> fl
     return float(np.min((math.log(2 * questions / FALSE_ALARMS) + grown) / λ))
 
 
-def below(plan: Plan, asked: Asked, beta: float) -> float:
+def below(plan: HoldoutPlan, asked: QuestionCounts, beta: float) -> float:
     """Return the half-width in rows after ⊥: |sum − guess| ≤ T + τ − ν, with one-sided tails of τ and ν."""
     τ = plan.guard.threshold_scale * math.log(_parts(asked.rounds, plan.rounds) * 3 / (2 * beta))
     ν = plan.guard.query_scale * math.log(_parts(asked.questions, plan.questions) * 3 / (2 * beta))
     return plan.threshold + max(0.0, τ) + max(0.0, ν) + 2 * FINEST
 
 
-def measured(plan: Plan, asked: Asked, beta: float) -> float:
+def measurement_width(plan: HoldoutPlan, asked: QuestionCounts, beta: float) -> float:
     """Return the half-width of a measurement in rows: noise and rounding."""
     share = beta / (3 * _parts(asked.above + asked.measured, plan.rounds))
     if isinstance(plan.measurement, Laplace):
@@ -138,7 +138,7 @@ def measured(plan: Plan, asked: Asked, beta: float) -> float:
     return noise + plan.resolution / 2 + FINEST
 
 
-def words(plan: Plan, asked: Asked) -> float:
+def words(plan: HoldoutPlan, asked: QuestionCounts) -> float:
     """Return ln(1/share) for the share of β that the query at hand has.
 
     Answers before it count, its own answer does not.
@@ -150,21 +150,21 @@ def words(plan: Plan, asked: Asked) -> float:
 
 
 def interval(
-    plan: Plan, before: Asked, after: Asked, centre: float, is_below: bool, alone: bool = True
+    plan: HoldoutPlan, before: QuestionCounts, after: QuestionCounts, center: float, is_below: bool, alone: bool = True
 ) -> tuple[float, float, str]:
     """Return an interval for the population's mean, for all answers together with 1 − β, and the main reason for it.
 
-    ``centre`` is the guess or the measured value, in rows. ``before`` counts what led to the query, ``after``
+    ``center`` is the guess or the measured value, in rows. ``before`` counts what led to the query, ``after``
     includes its own answer. ``alone`` means that nothing else was revealed about the rows, so that description length
     can be counted.
     """
     n, half = plan.rows, plan.beta / 2
-    width = below if is_below else measured
+    width = below if is_below else measurement_width
     off = width(plan, after, half / 3)
     spent = words(plan, before) + math.log(3 / (2 * half))  # two thirds of this half of β; the noise has the rest
     low, high, reason = 0.0, 1.0, NOTHING
     if alone:
-        low, high = _chernoff(max(0.0, centre - off) / n, min(n, centre + off) / n, spent + math.log(2), n)
+        low, high = _chernoff(max(0.0, center - off) / n, min(n, center + off) / n, spent + math.log(2), n)
         reason = FEW_WORDS
     beyond = math.expm1(plan.epsilon) if plan.epsilon < 1 else 1.0
     if beyond < 1:
@@ -172,14 +172,14 @@ def interval(
         wide = width(plan, after, SPARED * half) / n + extra
         if 2 * wide < high - low:
             reason = transfer.JUNG
-        low, high = max(low, centre / n - wide), min(high, centre / n + wide)
+        low, high = max(low, center / n - wide), min(high, center / n + wide)
     return max(0.0, low), min(1.0, high), reason
 
 
-def on_sample(plan: Plan, questions: int, rounds: int) -> float:
+def on_sample(plan: HoldoutPlan, questions: int, rounds: int) -> float:
     """Return a bound, as a fraction, on the distance of all these answers from the holdout's own values, with 1 − β."""
-    last = Asked(questions, questions, rounds, 0, rounds)
-    return max(below(plan, last, plan.beta), measured(plan, last, plan.beta)) / plan.rows
+    last = QuestionCounts(questions, questions, rounds, 0, rounds)
+    return max(below(plan, last, plan.beta), measurement_width(plan, last, plan.beta)) / plan.rows
 
 
 def split_questions(budget: Budget, rows: int, error: float, beta: float) -> int:

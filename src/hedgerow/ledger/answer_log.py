@@ -20,7 +20,7 @@ import numpy as np
 from hedgerow._types import Names
 from hedgerow.engine.wire import bound_question, question_of
 from hedgerow.errors import InvalidInput, LedgerBroken
-from hedgerow.privacy.accounts import OfBlocks
+from hedgerow.privacy.accounts import BlocksQuestion
 from hedgerow.query.bound import Bound, Estimate
 from hedgerow.query.counts import Query
 from hedgerow.query.linear import Linear
@@ -32,12 +32,12 @@ _BEGINS, _ENDS = '{"answers":[', '],"v":1}'
 _NAMES = re.compile('"name":"([0-9a-f]{32})","question":')
 
 
-def name_of(bound: Bound[Any] | OfBlocks) -> str | None:
+def name_of(bound: Bound[Any] | BlocksQuestion) -> str | None:
     """Return a name that is the same for the same question in every process.
 
     Returns None for a question that cannot be serialized. Such a question is answered anew each time.
     """
-    if isinstance(bound, OfBlocks):
+    if isinstance(bound, BlocksQuestion):
         of_one = name_of(bound.question)
         return None if of_one is None else _digest(json.dumps([*bound.blocks, of_one]))
     if isinstance(bound, Linear):
@@ -54,14 +54,14 @@ def _digest(meaning: str) -> str:
     return hashlib.blake2b(meaning.encode(), digest_size=16).hexdigest()
 
 
-def written(notes: Iterable[tuple[Bound[Any] | OfBlocks, Estimate]]) -> str:
+def written(notes: Iterable[tuple[Bound[Any] | BlocksQuestion, Estimate]]) -> str:
     """Return the body of a line that stores these answers."""
     return _BEGINS + ",".join(filter(None, (_written(*note) for note in notes))) + _ENDS
 
 
-def _written(bound: Bound[Any] | OfBlocks, estimate: Estimate) -> str:
+def _written(bound: Bound[Any] | BlocksQuestion, estimate: Estimate) -> str:
     """Return the JSON of one answer, or an empty text if its question cannot be serialized."""
-    asked_of = bound.question if isinstance(bound, OfBlocks) else bound
+    asked_of = bound.question if isinstance(bound, BlocksQuestion) else bound
     name, found = name_of(bound), question_of(asked_of)
     if name is None or found is None:
         return ""
@@ -71,7 +71,7 @@ def _written(bound: Bound[Any] | OfBlocks, estimate: Estimate) -> str:
     else:
         asked = json.dumps(inner(question), separators=(",", ":"))
     at = "" if resolution == "values" else f',"resolution":"{resolution}"'
-    at += f',"blocks":{json.dumps(bound.blocks)}' if isinstance(bound, OfBlocks) else ""
+    at += f',"blocks":{json.dumps(bound.blocks)}' if isinstance(bound, BlocksQuestion) else ""
     return f'{{"estimate":{_estimate(estimate)},"name":"{name}","question":{asked}{at}}}'
 
 
@@ -145,8 +145,8 @@ def estimate_in(note: Note) -> Estimate:
     return thing("estimate", note["estimate"], Estimate)
 
 
-def answer_in(note: Note, universe: Universe) -> tuple[Bound[Any] | OfBlocks, Estimate]:
+def answer_in(note: Note, universe: Universe) -> tuple[Bound[Any] | BlocksQuestion, Estimate]:
     """Return the question and the estimate in a stored answer."""
     question: Linear | Query = thing("question", note["question"], (Linear, Query))
     bound = bound_question(question, universe, note.get("resolution", "values"))
-    return OfBlocks(tuple(note["blocks"]), bound) if "blocks" in note else bound, estimate_in(note)
+    return BlocksQuestion(tuple(note["blocks"]), bound) if "blocks" in note else bound, estimate_in(note)

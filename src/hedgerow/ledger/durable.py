@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from hedgerow.engine.wire import Account
+from hedgerow.engine.wire import LedgerTerms
 from hedgerow.errors import BudgetExceeded, InvalidInput, LedgerBroken, LedgerUnavailable
 from hedgerow.ledger import answer_log, replay
 from hedgerow.ledger import spending as views
@@ -166,7 +166,7 @@ class Durable(Ledger):
     def _account(self, budget: Budget, slack: float, binding: Binding | None, **more: str) -> str:
         """Return the body of an account line."""
         return replay.body(
-            account=inner(Account(budget, slack)),
+            account=inner(LedgerTerms(budget, slack)),
             table=None if binding is None else bound_record(binding),
             options=None if binding is None else dict(binding.options),
             version=version_now(),
@@ -177,7 +177,7 @@ class Durable(Ledger):
         """Refuse another account, declaration, version or table than the ledger's own."""
         record, wrote = account_of(self._store, self._block)
         self.opened_by_other_version = record["version"] != version_now()
-        account = thing("account", record["account"], Account)
+        account = thing("account", record["account"], LedgerTerms)
         if account.budget != budget:
             raise InvalidInput(
                 f"budget must be that of the ledger. Found another: {budget!r}, where it was {account.budget!r}. "
@@ -450,7 +450,7 @@ class Durable(Ledger):
             if paid or many or (self._has_compared and not self._is_at_once):
                 self.flush(durable=paid)
 
-    def compared(self) -> None:
+    def mark_guard_used(self) -> None:
         """Note that the next answer cannot be worked out again, so that it is written before it is given."""
         self._has_compared = True
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from hedgerow.engine.wire import Account
+from hedgerow.engine.wire import LedgerTerms
 from hedgerow.errors import InvalidInput, LedgerBroken
 from hedgerow.ledger import replay
 from hedgerow.ledger import spending as views
@@ -35,7 +35,7 @@ class Reading:
         self._store, self._block = store, block
         if not store.exists():
             raise InvalidInput(f"There must be a ledger to read. Found none on {store.name}. Check the URL.")
-        account = thing("account", account_of(store, block)[0]["account"], Account)
+        account = thing("account", account_of(store, block)[0]["account"], LedgerTerms)
         self.budget: Budget = account.budget
 
     @property
@@ -58,7 +58,7 @@ class Reading:
     @property
     def remaining(self) -> float:
         """The amount left, in the budget's currency, for all events except planned noise."""
-        return max(0.0, float(self._parts().left(Fraction(self.budget.total))[1]))
+        return max(0.0, float(self._parts().subtract_from(Fraction(self.budget.total))[1]))
 
     def _parts(self) -> Parts:
         """Return what was charged to planned noise and to all else."""

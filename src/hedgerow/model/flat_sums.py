@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from hedgerow._compiled import compiled
+from hedgerow._compiled import compile_lazily
 from hedgerow._types import Array, Names
 from hedgerow.model.junction_tree import JunctionTree
 
@@ -42,7 +42,7 @@ class FlatSums:
         self._tables = list(zip(self._starts.tolist(), self._ends.tolist(), places[1:], strict=True))
 
     @staticmethod
-    def planned(tree: JunctionTree, sets: Sequence[Names]) -> FlatSums | None:
+    def plan(tree: JunctionTree, sets: Sequence[Names]) -> FlatSums | None:
         """Return the map; None if it would be large, or if a set lies in no clique."""
         homes = [tree.home(names) for names in sets]
         inside = [home for home in homes if home is not None]
@@ -67,7 +67,7 @@ class FlatSums:
             found += np.bincount(places, beliefs[start:end], minlength=found.size)
 
 
-@compiled()
+@compile_lazily()
 def _add(parameters: Array, starts: Any, ends: Any, places: Any, found: Array) -> None:
     """Add parameters to the cells of their cliques."""
     at = 0
@@ -77,7 +77,7 @@ def _add(parameters: Array, starts: Any, ends: Any, places: Any, found: Array) -
             at += 1
 
 
-@compiled()
+@compile_lazily()
 def _sum(beliefs: Array, starts: Any, ends: Any, places: Any, found: Array) -> None:
     """Add the cells of cliques to the sums of their tables."""
     at = 0

@@ -63,7 +63,7 @@ class Hypothesis:
         # A quarter of the memory in force leaves room for the answers that are computed from the tables.
         self.memory_limit = min(MEMORY, _memory.in_force() // 4) if memory_limit is None else memory_limit
         self._sets: frozenset[Names] = frozenset(universe.order(c) for c in cliques)
-        self._tree = self._planned(self._sets)
+        self._tree = self._plan_tree(self._sets)
         self._factors: dict[Names, Array] = {}
         self._owned: set[Names] = set()  # factors that no copy shares, and that may be changed in place
         self._cache: dict[Names, Array] = {}
@@ -91,10 +91,10 @@ class Hypothesis:
 
     def add_factors(self, factors: Mapping[Names, Array]) -> None:
         """Add several factors with one change of structure. All are added or, on a refusal, none."""
-        tables = [self._aligned(tuple(names), table) for names, table in factors.items()]
+        tables = [self._align(tuple(names), table) for names, table in factors.items()]
         new = {names for names, *_ in tables} - self._sets
         if any(self._tree.home(names) is None for names in new):
-            self._tree, self._beliefs = self._planned(self._sets | new), None
+            self._tree, self._beliefs = self._plan_tree(self._sets | new), None
         self._sets |= new
         self._forget()
         for names, table, low, high in tables:
@@ -116,7 +116,7 @@ class Hypothesis:
         """Refuse attributes on which a factor would be refused, from public sizes alone. Nothing changes."""
         names = self.universe.order(attributes)
         if self._tree.home(names) is None:
-            self._planned(self._sets | {names})
+            self._plan_tree(self._sets | {names})
 
     def marginal(self, attributes: Iterable[str]) -> Array:
         """Return the probabilities on these attributes, axes in universe order: a read-only, cached array."""
@@ -124,7 +124,7 @@ class Hypothesis:
         known = self._cache.get(key)
         if known is None:
             names = self.universe.order(key)
-            known = self._cache[names] if names in self._cache else self._remember(names, self._computed(names))
+            known = self._cache[names] if names in self._cache else self._remember(names, self._compute(names))
             self._cache[key] = known
         return known
 
@@ -165,16 +165,16 @@ class Hypothesis:
 
     # From factors to probabilities.
 
-    def _computed(self, names: Names) -> Array:
+    def _compute(self, names: Names) -> Array:
         """Compute a marginal; use the pass of a waiting update if it gives the sums."""
         if not names:
             return np.ones(())
         summed = self._caught_up(names)
         if summed is None:
-            summed = self._summed(names)
+            summed = self._sum_out(names)
         return np.asarray(summed / summed.sum())
 
-    def _summed(self, names: Names) -> Array:
+    def _sum_out(self, names: Names) -> Array:
         if self._is_small(names):
             return self._small_tables().marginal(names)
         return self._tree.marginal(self._current(), names, memory_limit=self.memory_limit)
@@ -194,7 +194,9 @@ class Hypothesis:
         if self._beliefs is None:
             flat = np.zeros(self._tree.cells)
             beliefs = self._tree.split(flat)
-            for names, table in self._joined(self._factors.items()) if len(beliefs) == 1 else self._factors.items():
+            for names, table in (
+                self._join_factors(self._factors.items()) if len(beliefs) == 1 else self._factors.items()
+            ):
                 self._tree.add(beliefs, names, table)
             self._tree.calibrate_flat(flat)
             self._beliefs, self._beliefs_shared, self._total, self._small = beliefs, False, 1.0, None
@@ -221,13 +223,13 @@ class Hypothesis:
         """Apply the waiting updates as few tables; return the sums on ``wanted`` if they came with the last."""
         if not self._waiting:
             return None
-        *earlier, (names, last) = self._joined(self._waiting)
+        *earlier, (names, last) = self._join_factors(self._waiting)
         self._waiting = []
         for before, table in earlier:
             self._apply(before, table, ())
         return self._apply(names, last, wanted)
 
-    def _joined(self, tables: Iterable[tuple[Names, Array]]) -> list[tuple[Names, Array]]:
+    def _join_factors(self, tables: Iterable[tuple[Names, Array]]) -> list[tuple[Names, Array]]:
         """Join factors into fewer tables: neighbours are added while the union of their attributes is small."""
         joined: list[tuple[Names, Array]] = []
         for names, table in tables:
@@ -283,7 +285,7 @@ class Hypothesis:
     def _forget(self) -> None:
         self._cache, self._cached_bytes = {}, 0
 
-    def _planned(self, sets: Iterable[Names]) -> JunctionTree:
+    def _plan_tree(self, sets: Iterable[Names]) -> JunctionTree:
         """Return the junction tree of these sets, or one clique where that is better, within the memory limit."""
         size, free = self.universe.size, self.dense is None and len(self.universe.names) <= MOST_AXES
         tree = JunctionTree(self.universe, sets, dense=bool(self.dense) or (free and size <= SMALL))
@@ -293,7 +295,7 @@ class Hypothesis:
             raise too_large(tree, self.memory_limit)
         return tree
 
-    def _aligned(self, given: Names, table: Array) -> tuple[Names, Array, float, float]:
+    def _align(self, given: Names, table: Array) -> tuple[Names, Array, float, float]:
         """Return the factor with its axes in universe order, and its least and greatest entry."""
         from hedgerow.model import kernels
 

@@ -202,10 +202,10 @@ class JunctionTree:
         for step in self._steps(tuple(keep), tuple(weights), memory_limit):
             table = _Table(self.cliques[step.clique], beliefs[step.clique])
             if step.shared:
-                table = table.given(step.shared)
+                table = table.condition_on(step.shared)
             for name in table.names:
                 if name in weights and name not in step.shared:
-                    table = table.weighted(name, weights[name])
+                    table = table.weigh(name, weights[name])
             for arriving, names in zip(waiting.pop(step.clique, []), step.products, strict=True):
                 table = table.times(arriving, names)
             table = table.onto(step.kept)
@@ -251,23 +251,23 @@ class JunctionTree:
         below: dict[int, list[tuple[str, ...]]] = {}
         steps = []
         result: tuple[str, ...] = ()
-        for i, top in self._connecting(_mask((*keep, *weighted), self._position)):
+        for i, top in self._connecting_cliques(_mask((*keep, *weighted), self._position)):
             shared = () if top else self.separators[i]
             names, products = set(self.cliques[i]), []
             arrivals = below.pop(i, [])
             for j, arriving in enumerate(arrivals):
                 needed = {*keep, *shared}.union(*arrivals[j + 1 :])
                 names = (names | {*arriving}) & needed
-                products.append(self._checked(names, memory_limit))
-            kept = self._checked(names & {*keep, *shared}, memory_limit)
+                products.append(self._check_names(names, memory_limit))
+            kept = self._check_names(names & {*keep, *shared}, memory_limit)
             if top:
-                result = self._checked({*result, *kept}, memory_limit)
+                result = self._check_names({*result, *kept}, memory_limit)
             else:
                 below.setdefault(self.parents[i], []).append(kept)
             steps.append(_Step(i, shared, products, kept))
         return steps
 
-    def _connecting(self, wanted: int) -> list[tuple[int, bool]]:
+    def _connecting_cliques(self, wanted: int) -> list[tuple[int, bool]]:
         """Return the cliques that connect the wanted attributes, children first, and whether each is a top."""
         children: dict[int, list[int]] = {}
         tops = []
@@ -290,7 +290,7 @@ class JunctionTree:
                     stack.append(child)
         return sorted(connecting)
 
-    def _checked(self, names: Iterable[str], memory_limit: float) -> tuple[str, ...]:
+    def _check_names(self, names: Iterable[str], memory_limit: float) -> tuple[str, ...]:
         """Return the names in universe order; refuse a table on them that exceeds the memory limit."""
         ordered = tuple(sorted(names, key=self._position.__getitem__))
         cells = math.prod(self._shape(ordered))
@@ -382,13 +382,13 @@ class _Table:
         left = [n for n in self.names if n in wanted]
         return _Table(tuple(names), np.transpose(summed, [left.index(n) for n in names]))
 
-    def given(self, names: Sequence[str]) -> _Table:
+    def condition_on(self, names: Sequence[str]) -> _Table:
         """Return the conditional probabilities given these names; 0 where their own probability underflows."""
         rest = tuple(i for i, n in enumerate(self.names) if n not in names)
         above = self.values.sum(axis=rest, keepdims=True)
         return _Table(self.names, np.divide(self.values, above, out=np.zeros_like(self.values), where=above > 0))
 
-    def weighted(self, name: str, weights: Array) -> _Table:
+    def weigh(self, name: str, weights: Array) -> _Table:
         """Multiply by weights along one attribute."""
         axis = self.names.index(name)
         return _Table(

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from hedgerow._compiled import compiled
+from hedgerow._compiled import compile_lazily
 from hedgerow._types import Array
 
 CHUNK = 2048  # cells summed into one accumulator, so that rounding errors grow only with the number of chunks
@@ -20,7 +20,7 @@ LOWEST = -708.0  # exp of anything below counts as 0: it would be subnormal
 SAFE_RANGE = 600.0  # if log potentials span less than this, no exp underflows and one common maximum is enough
 
 
-@compiled("contract")
+@compile_lazily("contract")
 def _exp(x: float) -> float:
     """Return exp(x), by the polynomial of the module docstring; 0 below ``LOWEST``."""
     shifted = x * 1.4426950408889634 + 6755399441055744.0  # 1.5 * 2^52: the sum's low bits are round(x / ln 2)
@@ -45,7 +45,7 @@ def _exp(x: float) -> float:
     return y if x > LOWEST else 0.0
 
 
-@compiled("reassoc", "contract", "nsz")
+@compile_lazily("reassoc", "contract", "nsz")
 def exp_times(values: Array, logs: Array, top: float) -> float:
     """Multiply values by exp(logs − top), in place; return the new sum."""
     total = 0.0
@@ -63,7 +63,7 @@ def exp_times(values: Array, logs: Array, top: float) -> float:
 # Loops along a fold. Their arguments are the array, the fold (outer, middle, length, constant), then tables along it.
 
 
-@compiled("reassoc", "contract", "nsz")
+@compile_lazily("reassoc", "contract", "nsz")
 def fold_times(
     values: Array,
     outer: Any,
@@ -116,7 +116,7 @@ def fold_times(
             start += length
 
 
-@compiled("reassoc", "contract", "nsz")
+@compile_lazily("reassoc", "contract", "nsz")
 def fold_sum(values: Array, outer: Any, middle: Any, length: int, constant: bool, sums: Array) -> None:
     """Add values to the sums."""
     start = 0
@@ -144,7 +144,7 @@ def fold_sum(values: Array, outer: Any, middle: Any, length: int, constant: bool
             start += length
 
 
-@compiled("contract")
+@compile_lazily("contract")
 def fold_add(values: Array, outer: Any, middle: Any, length: int, constant: bool, table: Array) -> None:
     """Add the table to values, in place."""
     start = 0
@@ -170,7 +170,7 @@ def fold_add(values: Array, outer: Any, middle: Any, length: int, constant: bool
             start += length
 
 
-@compiled("contract")
+@compile_lazily("contract")
 def fold_scale(values: Array, outer: Any, middle: Any, length: int, constant: bool, table: Array) -> None:
     """Multiply values by the table, in place."""
     start = 0
@@ -196,7 +196,7 @@ def fold_scale(values: Array, outer: Any, middle: Any, length: int, constant: bo
             start += length
 
 
-@compiled("reassoc", "contract", "nsz", "nnan")
+@compile_lazily("reassoc", "contract", "nsz", "nnan")
 def fold_max(values: Array, outer: Any, middle: Any, length: int, constant: bool, tops: Array) -> None:
     """Raise each entry of ``tops`` to the largest of its values."""
     start = 0
@@ -224,7 +224,7 @@ def fold_max(values: Array, outer: Any, middle: Any, length: int, constant: bool
             start += length
 
 
-@compiled("reassoc", "contract", "nsz")
+@compile_lazily("reassoc", "contract", "nsz")
 def fold_exp(values: Array, outer: Any, middle: Any, length: int, constant: bool, tops: Array, sums: Array) -> None:
     """Replace values by exp(values − tops), in place, and add them to the sums."""
     start = 0
@@ -259,7 +259,7 @@ def fold_exp(values: Array, outer: Any, middle: Any, length: int, constant: bool
             start += length
 
 
-@compiled()
+@compile_lazily()
 def extremes(values: Array) -> tuple[float, float]:
     """Return the least and the greatest value; NaN if any is not finite.
 
@@ -276,7 +276,7 @@ def extremes(values: Array) -> tuple[float, float]:
     return low.min() + bad.sum(), high.max() + bad.sum()
 
 
-@compiled("contract")
+@compile_lazily("contract")
 def calibrate(values: Array, plan: Any, indices: Any, tops: Array, scales: Array) -> float:
     """Turn the log potentials of all cliques into probabilities, in place; return the log partition function.
 
@@ -322,7 +322,7 @@ def calibrate(values: Array, plan: Any, indices: Any, tops: Array, scales: Array
     return log_partition
 
 
-@compiled("contract")
+@compile_lazily("contract")
 def rake(columns: Any, chosen: Any, strides: Any, target: Array, weights: Array, places: Any, sums: Array) -> None:
     """Scale the weights of records so that they have these sums in the table of some attributes.
 

@@ -40,11 +40,11 @@ class Target:
 
     counts: Array
     ridge: Array
-    blocks: tuple[Blocks, ...] = ()
+    blocks: tuple[BlockSums, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
-class Blocks:
+class BlockSums:
     """Sums over blocks of a table's cells: the block of each cell, and a ridge for each block."""
 
     place: NDArray[np.int64]
@@ -106,7 +106,7 @@ class LogLinear:
         spans = {*self.sets, *(q.attributes for q in self.queries.values())}
         self.tops = sorted(s for s in spans if not any(set(s) < set(t) for t in spans))
         self.tree = JunctionTree(universe, self.tops)
-        self._flat = None if self.queries else FlatSums.planned(self.tree, self.sets)
+        self._flat = None if self.queries else FlatSums.plan(self.tree, self.sets)
         self._plans = [self.tree.marginal_plan(top) for top in self.tops]
         self._parts = [self._part(s) for s in self.sets]
         self._query_parts = [self._part(q.attributes) for q in self.queries.values()]
@@ -170,7 +170,7 @@ class LogLinear:
             means[len(means) - len(self.queries) + i] = float((tops[home] * query.table.reshape(wide)).sum())
         return log_partition, means
 
-    def grown(self, sets: Iterable[Names], query: Linear | None = None) -> LogLinear:
+    def grow(self, sets: Iterable[Names], query: Linear | None = None) -> LogLinear:
         """Return the same distribution in a family that also has these sets, their subsets and the query."""
         family = {*self.sets, *(s for names in sets for s in subsets(names, 1))}
         queries = self.queries if query is None else {**self.queries, query.key: query}
@@ -226,7 +226,7 @@ class LogLinear:
         return made
 
 
-class Local:
+class LocalModel:
     """A correction of a larger model on a few attributes: p(x) ∝ base(x)·exp(Σ_s θ_s(x_s))."""
 
     def __init__(self, names: Names, base: Array, sets: Sequence[Names]) -> None:
@@ -261,8 +261,8 @@ class Local:
         return np.exp(logs - top), top
 
 
-def minimise(
-    model: LogLinear | Local,
+def minimize(
+    model: LogLinear | LocalModel,
     targets: Sequence[Target],
     rows: float,
     *,

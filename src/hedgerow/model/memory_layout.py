@@ -60,14 +60,16 @@ class Fold:
             return np.asarray(values.reshape(self._shape).sum(axis=self._others))
         sums = np.zeros(self.size)
         kernels.fold_sum(values.reshape(-1), self.outer, self.middle, self.length, self.constant, sums)
-        return self._narrowed(sums)
+        return self._narrow_sums(sums)
 
     def add(self, values: Array, table: Array) -> None:
         """Add the table to the array, in place."""
         if values.size <= FEW_CELLS:
             values.reshape(self._shape)[...] += table.reshape(self._along)
             return
-        kernels.fold_add(values.reshape(-1), self.outer, self.middle, self.length, self.constant, self._widened(table))
+        kernels.fold_add(
+            values.reshape(-1), self.outer, self.middle, self.length, self.constant, self._widen_table(table)
+        )
 
     def times(self, values: Array, table: Array, onto: Fold) -> Array:
         """Multiply the array by the table, in place; return the new sums, by a fold with the same runs."""
@@ -75,17 +77,17 @@ class Fold:
             values.reshape(self._shape)[...] *= table.reshape(self._along)
             return onto.sum(values)
         sums = np.zeros(onto.size)
-        t = self._widened(table)
+        t = self._widen_table(table)
         run = (self.outer, self.middle, self.length, self.constant)
         kernels.fold_times(values.reshape(-1), *run, t, onto.outer, onto.middle, onto.constant, sums)
-        return onto._narrowed(sums)
+        return onto._narrow_sums(sums)
 
-    def _widened(self, table: Array) -> Array:
+    def _widen_table(self, table: Array) -> Array:
         if self._extra:
             table = np.broadcast_to(table.reshape(self._narrow), self._wide)
         return np.ascontiguousarray(table).reshape(-1)
 
-    def _narrowed(self, sums: Array) -> Array:
+    def _narrow_sums(self, sums: Array) -> Array:
         wide = sums.reshape(self._wide)
         return np.asarray(wide.sum(axis=self._extra)) if self._extra else wide
 

@@ -44,7 +44,7 @@ class Mixture(Hypothesis):
         """Return the mixture itself: nothing changes it."""
         return self
 
-    def _computed(self, names: Names) -> Array:
+    def _compute(self, names: Names) -> Array:
         tables = [share * part.marginal(names) for part, share in zip(self._parts, self._shares, strict=True)]
         return np.asarray(np.sum(tables, axis=0))
 

@@ -41,7 +41,7 @@ class PairTables:
         """Return the sum of each block, as a matrix over attributes."""
         return np.asarray(np.add.reduceat(np.add.reduceat(matrix, self.starts, axis=0), self.starts, axis=1))
 
-    def believed(self, tree: JunctionTree, beliefs: Sequence[Array]) -> Array:
+    def pair_matrix(self, tree: JunctionTree, beliefs: Sequence[Array]) -> Array:
         """Return G of a calibrated tree. Blocks of an attribute with itself are not filled in."""
         found = np.empty((self.values, self.values))
         singles = self._singles(tree, beliefs)

@@ -18,7 +18,7 @@ from hedgerow.universe.universe import Universe
 
 
 @contextlib.contextmanager
-def compiling(universe: Universe) -> Iterator[None]:
+def compile_ahead(universe: Universe) -> Iterator[None]:
     """Compile in a thread if a model of this universe needs compiled loops; wait for the thread on exit."""
     if len(universe.names) <= FEW:
         yield
@@ -41,7 +41,7 @@ def compile_all() -> None:
     with contextlib.suppress(Exception):
         tree = JunctionTree(Universe({name: Integers(0, 1) for name in names}), pairs)
         tree.calibrate(tree.zeros())
-        sums = FlatSums.planned(tree, [*pairs, (names[0],)])
+        sums = FlatSums.plan(tree, [*pairs, (names[0],)])
         assert sums is not None
         parameters, beliefs = np.zeros(4 * len(pairs) + 2), np.zeros(tree.cells)
         sums.potentials(parameters, beliefs)

@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow._compiled import compiled
+from hedgerow._compiled import compile_lazily
 from hedgerow._types import Array, Names
 from hedgerow.model.junction_tree import BYTES_PER_CELL, JunctionTree
 from hedgerow.model.memory_layout import fold
@@ -46,10 +46,10 @@ def fits(tree: JunctionTree, names: Sequence[str], memory_limit: float = math.in
     """Return True if a table on these attributes can be computed here: the table and all messages are small."""
     cells = math.prod(tree.sizes[n] for n in names)
     small = 1 <= len(names) <= MOST and BYTES_PER_CELL * cells <= memory_limit
-    return small and 8 * _rooted(tree).message_cells <= min(memory_limit, KEPT_BYTES) / 2
+    return small and 8 * _root_tree(tree).message_cells <= min(memory_limit, KEPT_BYTES) / 2
 
 
-class Rooted:
+class RootedForest:
     """The cliques of a forest, with the largest clique of each tree as its root."""
 
     def __init__(self, tree: JunctionTree) -> None:
@@ -103,16 +103,16 @@ class Rooted:
 
 
 @lru_cache(maxsize=64)
-def _rooted(tree: JunctionTree) -> Rooted:
+def _root_tree(tree: JunctionTree) -> RootedForest:
     """Return the rooted form of a tree, cached."""
-    return Rooted(tree)
+    return RootedForest(tree)
 
 
 class SmallTables:
     """Tables of up to three attributes from the calibrated beliefs of a tree."""
 
     def __init__(self, tree: JunctionTree, beliefs: Sequence[Array]) -> None:
-        self._tree, self._rooted = tree, _rooted(tree)
+        self._tree, self._rooted = tree, _root_tree(tree)
         self._cliques = [CliqueTable(names, belief) for names, belief in zip(tree.cliques, beliefs, strict=True)]
         self._up: dict[int, dict[str, Array]] = {}
         self._down: dict[tuple[int, str], Array] = {}
@@ -130,7 +130,7 @@ class SmallTables:
                 self._make(meeting, self._alike[meeting])
             table = self._made.get((meeting.inside, outside))
             if table is None:
-                table = self._summed(meeting, [(n,) for n in outside])
+                table = self._sum_paths(meeting, [(n,) for n in outside])
             found = np.multiply.outer(found, table)
             order += [*meeting.inside, *outside]
         return np.ascontiguousarray(np.transpose(found, [order.index(n) for n in names]))
@@ -165,12 +165,12 @@ class SmallTables:
         while (further := rooted.further(at, names)) is not None:
             at = further
         table, toward = self._cliques[at], rooted.toward[at]
-        inside = table.joined(tuple(n for n in names if n in table.names))
+        inside = table.join(tuple(n for n in names if n in table.names))
         coming = []
         for n in names:
             if n not in table.names:
                 way = toward.get(n, at)  # the clique itself stands for the path from above
-                coming.append(_Way(way, rooted.separators[way], n, self._tree.sizes[n]))
+                coming.append(_Path(way, rooted.separators[way], n, self._tree.sizes[n]))
         coming.sort(key=lambda way: (-rooted.cells[way.through], way.through))
         if len(coming) > 1 and table.size(table.names) * max(way.values for way in coming) > LONG_WAY:
             coming = min(map(list, itertools.permutations(coming)), key=lambda order: _length(table, inside, order))
@@ -185,7 +185,7 @@ class SmallTables:
             for half in (True, False):
                 self._make(meeting, [outside for outside in all_outside if (outside[axis] in first) is half])
             return
-        table, places = self._summed(meeting, others), []
+        table, places = self._sum_paths(meeting, others), []
         for names in others:
             ends = np.cumsum([0, *(self._tree.sizes[n] for n in names)]).tolist()
             places.append({n: slice(*cut) for n, cut in zip(names, itertools.pairwise(ends), strict=True)})
@@ -200,24 +200,24 @@ class SmallTables:
         shared = [self._rooted.separators[way] for way in meeting.ways]
         for k, names in enumerate(others):
             columns *= sum(self._tree.sizes[n] for n in names)
-            most = max(most, columns * table.size(table.joined(meeting.inside, *shared[k + 1 :])))
+            most = max(most, columns * table.size(table.join(meeting.inside, *shared[k + 1 :])))
         return most
 
-    def _summed(self, meeting: _Meeting, others: Sequence[Names]) -> Array:
+    def _sum_paths(self, meeting: _Meeting, others: Sequence[Names]) -> Array:
         """Compute the formula of the module docstring.
 
         The table's axes are the attributes inside, and for each path the values of all attributes that come by it.
         """
         table, inside = self._cliques[meeting.clique], meeting.inside
         own = [self._rooted.separators[way] for way in meeting.ways]
-        left = table.joined(inside, *own)
+        left = table.join(inside, *own)
         values, columns, shape = table.sum(left).reshape(-1, 1), 1, [self._tree.sizes[n] for n in inside]
         for k, (way, names) in enumerate(zip(meeting.ways, others, strict=True)):
             messages = [self._from_above(way, n) if way == meeting.clique else self._from_below(way)[n] for n in names]
             given = messages[0] if len(messages) == 1 else np.concatenate(messages, axis=1)
-            onto = table.joined(inside, *own[k + 1 :])
+            onto = table.join(inside, *own[k + 1 :])
             found = np.zeros((table.size(onto), columns, given.shape[1]))
-            _passed(values, table.places(left, own[k]), table.places(left, onto), given, found)
+            _pass_messages(values, table.places(left, own[k]), table.places(left, onto), given, found)
             values, left, columns = found.reshape(len(found), -1), onto, columns * given.shape[1]
             shape.append(given.shape[1])
         return values.reshape(shape)
@@ -233,7 +233,7 @@ class SmallTables:
             path.append(rooted.above[path[-1]])
         found = self._down.get((path[-1], name))
         for c in reversed(path if found is None else path[:-1]):
-            found = self._passed_down(c, name, found)
+            found = self._pass_down(c, name, found)
             if 8 * (self._down_cells + found.size) > KEPT_BYTES // 2:
                 self._down, self._down_cells = {}, 0
             self._down[c, name] = found
@@ -241,7 +241,7 @@ class SmallTables:
         assert found is not None
         return found
 
-    def _passed_down(self, clique: int, name: str, come: Array | None) -> Array:
+    def _pass_down(self, clique: int, name: str, come: Array | None) -> Array:
         """Pass a message down one separator.
 
         ``come`` is the message into the clique above, if the attribute is neither in that clique nor below it.
@@ -265,10 +265,10 @@ class SmallTables:
         for c in waiting:  # the list grows while it is read
             waiting += [d for d in self._rooted.next[c] if d not in self._up]
         for c in reversed(waiting):
-            self._up[c] = self._passed_up(c)
+            self._up[c] = self._pass_up(c)
         return self._up[clique]
 
-    def _passed_up(self, clique: int) -> dict[str, Array]:
+    def _pass_up(self, clique: int) -> dict[str, Array]:
         """Compute the messages up from a clique, once the cliques below have theirs."""
         table, shared, likely = self._cliques[clique], self._rooted.separators[clique], self._likely(clique)
         found = {n: table.onto(shared, (n,)) / likely for n in table.names if n not in shared}
@@ -293,7 +293,7 @@ class _Meeting(NamedTuple):
     ways: tuple[int, ...]
 
 
-class _Way(NamedTuple):
+class _Path(NamedTuple):
     """The path of one attribute to a meeting: clique, separator, name and number of values."""
 
     through: int
@@ -308,12 +308,12 @@ def _are_most(all_outside: Sequence[Names]) -> bool:
     return 1 < others <= MOST_UNASKED * len(all_outside)
 
 
-def _length(table: CliqueTable, inside: Names, coming: Sequence[_Way]) -> int:
+def _length(table: CliqueTable, inside: Names, coming: Sequence[_Path]) -> int:
     """Return the number of products that summing in this order takes, an upper bound on the numbers held."""
     total, columns = 0, 1
     for k, way in enumerate(coming):
         columns *= way.values
-        total += table.size(table.joined(inside, *(each.shared for each in coming[k:]))) * columns
+        total += table.size(table.join(inside, *(each.shared for each in coming[k:]))) * columns
     return total
 
 
@@ -331,7 +331,7 @@ class CliqueTable:
         """Return the number of cells of these attributes."""
         return math.prod(self._sizes[n] for n in names)
 
-    def joined(self, *sets: Names) -> Names:
+    def join(self, *sets: Names) -> Names:
         """Return the union of these sets, in the clique's order."""
         wanted = {n for s in sets for n in s}
         return tuple(n for n in self.names if n in wanted)
@@ -373,14 +373,14 @@ class CliqueTable:
 
     def onto(self, first: Names, second: Names) -> Array:
         """Return the joint probabilities of two sets of attributes, which may overlap, as a matrix."""
-        both = self.joined(first, second)
+        both = self.join(first, second)
         found = np.zeros((self.size(first), self.size(second)))
         found[self.places(both, first), self.places(both, second)] = self.sum(both).reshape(-1)
         return found
 
     def through(self, given: Array, shared: Names, onto: Names) -> Array:
         """Return Σ_s P(s, t)·given[s] for the cells t of ``onto``: carry a message from one separator to another."""
-        both = self.joined(shared, onto)
+        both = self.join(shared, onto)
         found = np.zeros((self.size(onto), given.shape[1]))
         table = self.sum(both).reshape(-1)
         if table.size * given.shape[1] <= FEW_CELLS:
@@ -391,7 +391,7 @@ class CliqueTable:
         return found
 
 
-@compiled()
+@compile_lazily()
 def _places(shape: Any, inside: Any, found: Any) -> None:
     """Find, for each cell of a table, its place among the cells of the attributes ``inside``."""
     found[0] = 0
@@ -406,7 +406,7 @@ def _places(shape: Any, inside: Any, found: Any) -> None:
             stride *= shape[axis]
 
 
-@compiled("contract")
+@compile_lazily("contract")
 def _through(table: Array, sources: Any, targets: Any, given: Array, found: Array) -> None:
     """Add table·given[source] to found[target], a row for each cell."""
     for i in range(table.size):
@@ -415,8 +415,8 @@ def _through(table: Array, sources: Any, targets: Any, given: Array, found: Arra
             onto[r] += t * row[r]
 
 
-@compiled("contract")
-def _passed(values: Array, sources: Any, targets: Any, given: Array, found: Array) -> None:
+@compile_lazily("contract")
+def _pass_messages(values: Array, sources: Any, targets: Any, given: Array, found: Array) -> None:
     """Add values ⊗ given[source] to found[target], a matrix for each cell.
 
     The places are unsigned, so that none is counted from the end.

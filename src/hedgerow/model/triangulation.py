@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow._compiled import compiled
+from hedgerow._compiled import compile_lazily
 from hedgerow._types import Array
 
 Words = NDArray[np.uint64]  # one row per attribute: its neighbours as bits, 64 to a word
@@ -31,7 +31,7 @@ def cells(sizes: tuple[int, ...], sets: frozenset[int]) -> int:
     near = links(len(sizes), sets)
     found = []
     for fill_first in (True, False):
-        order, maximal = _eliminated(near, sizes, fill_first)
+        order, maximal = _eliminate(near, sizes, fill_first)
         cliques = (around | 1 << v for (v, around), largest in zip(order, maximal, strict=True) if largest)
         found.append(_cells(sizes, cliques))
     return min(found)
@@ -41,7 +41,7 @@ def cells(sizes: tuple[int, ...], sets: frozenset[int]) -> int:
 def forest(sizes: tuple[int, ...], sets: frozenset[int]) -> list[tuple[int, int]]:
     """Return maximal cliques with their parents' positions, children first: the smaller of two heuristics' forests."""
     near = links(len(sizes), sets)
-    both = [_joined(_eliminated(near, sizes, fill_first)[0]) for fill_first in (True, False)]
+    both = [_join_cliques(_eliminate(near, sizes, fill_first)[0]) for fill_first in (True, False)]
     return min(both, key=lambda joined: _cells(sizes, (mask for mask, _ in joined)))
 
 
@@ -65,7 +65,7 @@ def words(attributes: int, masks: Sequence[int]) -> Words:
     return np.frombuffer(rows, "<u8").reshape(-1, width)
 
 
-def _eliminated(near: Words, sizes: tuple[int, ...], fill_first: bool) -> tuple[list[tuple[int, int]], list[bool]]:
+def _eliminate(near: Words, sizes: tuple[int, ...], fill_first: bool) -> tuple[list[tuple[int, int]], list[bool]]:
     """Return (attribute, its neighbours when eliminated) in order, and whether each makes a maximal clique."""
     if len(sizes) <= FEW:
         return eliminate_few(masks_of(near), [math.log2(s) for s in sizes], fill_first)
@@ -129,7 +129,7 @@ def cells_with_few(near: list[int], sizes: Sequence[int], joined: Sequence[int])
     return found
 
 
-@compiled()
+@compile_lazily()
 def eliminate(near: Words, weights: Array, fill_first: bool, order: Any, maximal: Any) -> None:
     """Eliminate attributes greedily: least fill-in first, or fewest cells first; ties by position.
 
@@ -175,7 +175,7 @@ def eliminate(near: Words, weights: Array, fill_first: bool, order: Any, maximal
                 fill[u], size[u] = fill_and_size(near, weights, u)
 
 
-@compiled()
+@compile_lazily()
 def cells_with_each(near: Words, weights: Array, sizes: Array, joined: Words, found: Array) -> None:
     """Find the cells of the smaller of two heuristics' trees when each row of ``joined`` is linked too."""
     d, width = near.shape
@@ -200,7 +200,7 @@ def cells_with_each(near: Words, weights: Array, sizes: Array, joined: Words, fo
             found[c] = min(found[c], total)
 
 
-@compiled()
+@compile_lazily()
 def fill_and_size(near: Words, weights: Array, v: int) -> tuple[int, float]:
     """Return twice the number of edges that eliminating v adds, and the logarithm of its clique's cells."""
     fill, size, width = 0, weights[v], near.shape[1]
@@ -217,19 +217,19 @@ def fill_and_size(near: Words, weights: Array, v: int) -> tuple[int, float]:
     return fill, size
 
 
-@compiled()
+@compile_lazily()
 def has(near: Words, u: int, v: int) -> bool:
     """Return True if v is a neighbour of u."""
     return bool((near[u, v >> 6] >> np.uint64(v & 63)) & np.uint64(1))
 
 
-@compiled()
+@compile_lazily()
 def drop(near: Words, u: int, v: int) -> None:
     """Remove v from the neighbours of u."""
     near[u, v >> 6] &= ~(np.uint64(1) << np.uint64(v & 63))
 
 
-@compiled()
+@compile_lazily()
 def ones(word: Any) -> int:
     """Return the number of bits that are set: sums of neighbouring bits, of pairs of them, of bytes."""
     word = word - ((word >> np.uint64(1)) & np.uint64(0x5555555555555555))
@@ -238,7 +238,7 @@ def ones(word: Any) -> int:
     return int(np.int64((word * np.uint64(0x0101010101010101)) >> np.uint64(56)))
 
 
-def _joined(order: list[tuple[int, int]]) -> list[tuple[int, int]]:
+def _join_cliques(order: list[tuple[int, int]]) -> list[tuple[int, int]]:
     """Return the junction forest of an elimination: a clique's parent is the clique of its next neighbour to go."""
     when = {v: t for t, (v, _) in enumerate(order)}
     masks = [around | 1 << v for v, around in order]

@@ -12,7 +12,7 @@ from hedgerow._checks import number, whole
 from hedgerow._progress import phases, tell
 from hedgerow.convex.minimize import Minimize
 from hedgerow.errors import InvalidInput
-from hedgerow.generalise.statement import stated
+from hedgerow.generalise.statement import population_statement
 from hedgerow.planning import simulation
 from hedgerow.planning.theorems import mechanisms
 from hedgerow.privacy.budget import Budget
@@ -104,7 +104,7 @@ class Plan:
         """The options as rows of text, under ``columns``."""
         found = []
         for o in self.options:
-            held = (_shown(o.error),) if self.rows is not None else ()
+            held = (_format(o.error),) if self.rows is not None else ()
             needed = ("–" if o.rows is None else f"{o.rows:,.0f}" if o.rows < 1e9 else f"{o.rows:.2g}",)
             typical = "–" if o.typical is None else f"± {o.typical:.2g}"
             adaptive = "yes" if o.adaptive else "no"
@@ -197,16 +197,18 @@ def plan(
                 "The workload of a plan must be counts, tables or means. Found something else. For convex questions "
                 "see hr.erm and docs/erm.md."
             )
-    options = [_promised(each, n, wanted) for each in mechanisms(budget, k, β, universe.size)]
+    options = [_theorem_option(each, n, wanted) for each in mechanisms(budget, k, β, universe.size)]
     if simulate:
         with phases(progress):
-            options.append(_tried(universe, budget, n, wanted, queries=k, beta=β, workload=workload, public=public))
+            options.append(
+                _simulated_option(universe, budget, n, wanted, queries=k, beta=β, workload=workload, public=public)
+            )
     options.sort(key=lambda o: _rank(o, n is not None))
-    population = None if n is None else str(stated(budget, rows=n, asked=k, sample_beta=β))
+    population = None if n is None else str(population_statement(budget, rows=n, asked=k, sample_beta=β))
     return Plan(tuple(options), budget.epsilon, budget.delta, universe.size, k, β, n, wanted, population)
 
 
-def _promised(mechanism: Any, rows: int | None, accuracy: float | None) -> Option:
+def _theorem_option(mechanism: Any, rows: int | None, accuracy: float | None) -> Option:
     """Return the option of a mechanism with a theorem."""
     error = None if rows is None else _useful(mechanism.error(rows))
     needed = None if accuracy is None else mechanism.rows(accuracy)
@@ -214,14 +216,16 @@ def _promised(mechanism: Any, rows: int | None, accuracy: float | None) -> Optio
     return Option(mechanism.name, mechanism.adaptive, mechanism.how, mechanism.theorem, error, finite)
 
 
-def _tried(universe: Universe, budget: Budget, rows: int | None, accuracy: float | None, **about: Any) -> Option:
+def _simulated_option(
+    universe: Universe, budget: Budget, rows: int | None, accuracy: float | None, **about: Any
+) -> Option:
     """Return the option of the practical profile, by simulation."""
     error = needed = typical = None
     on = "uniform columns" if about["public"] is None else "public rows"
     by = f"simulation on {on}"
     if rows is not None:
         tell(lambda: "trying the practical profile")
-        found = simulation.simulated(universe, budget, rows, **about)
+        found = simulation.simulate_session(universe, budget, rows, **about)
         error, typical = _useful(found.error), found.typical
         if found.rows < rows:
             by += f", {found.rows:,} of them"
@@ -243,5 +247,5 @@ def _rank(option: Option, by_error: bool) -> float:
     return math.inf if found is None else found
 
 
-def _shown(error: float | None) -> str:
+def _format(error: float | None) -> str:
     return "nothing" if error is None else f"± {error:.3g}"

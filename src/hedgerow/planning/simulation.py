@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from hedgerow.data import DataSource, Histogram, Table
+from hedgerow.data import DataSource, HistogramSource, Table
 from hedgerow.errors import InvalidInput, NotPrivateWarning, PublicWarning
 from hedgerow.opening import open as open_session
 from hedgerow.privacy.budget import Budget
@@ -34,7 +34,7 @@ SEED = 0  # the noise may be repeatable, because the rows are public
 
 
 @dataclass(frozen=True)
-class Simulated:
+class SimulatedErrors:
     """The errors of a simulated session.
 
     ``error`` is the widest guaranteed bar, which holds for all questions together, or None if some answer has no bar.
@@ -47,15 +47,15 @@ class Simulated:
     largest: float
 
 
-def simulated(
+def simulate_session(
     universe: Universe, budget: Budget, rows: int, *, queries: int, beta: float,
     workload: Any = None, public: Any = None,
-) -> Simulated:  # fmt: skip
+) -> SimulatedErrors:  # fmt: skip
     """Run one session on public rows, and return its errors."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NotPrivateWarning)
         warnings.simplefilter("ignore", PublicWarning)
-        data = drawn(universe, rows, public)
+        data = draw_rows(universe, rows, public)
         session = open_session(
             data, universe=universe, budget=budget, workload=workload, queries=queries, beta=beta, seed=SEED,
             progress=False,
@@ -66,10 +66,10 @@ def simulated(
     bars = [math.inf if a.error is None else float(np.max(a.error)) for a in answers]
     every = np.concatenate(off)
     widest = max(bars)
-    return Simulated(data.rows, None if math.isinf(widest) else widest, float(every.mean()), float(every.max()))
+    return SimulatedErrors(data.rows, None if math.isinf(widest) else widest, float(every.mean()), float(every.max()))
 
 
-def drawn(universe: Universe, rows: int, public: Any = None) -> DataSource:
+def draw_rows(universe: Universe, rows: int, public: Any = None) -> DataSource:
     """Draw ``rows`` rows: from the public frame with replacement, or from independent uniform columns."""
     generator = Seeded(SEED).generator()
     if public is not None:
@@ -80,7 +80,7 @@ def drawn(universe: Universe, rows: int, public: Any = None) -> DataSource:
             )
         return Table(public.iloc[generator.integers(0, len(public), min(rows, MOST))], universe)
     if universe.size <= DENSE:
-        return Histogram(universe, generator.multinomial(rows, np.full(universe.size, 1 / universe.size)))
+        return HistogramSource(universe, generator.multinomial(rows, np.full(universe.size, 1 / universe.size)))
     import pandas as pd
 
     codes = np.column_stack([generator.integers(0, size, min(rows, MOST)) for size in universe.shape])
@@ -105,16 +105,18 @@ def questions(universe: Universe, workload: Any) -> list[Query]:
     return [found[i] for i in np.unique(np.linspace(0, len(found) - 1, min(ASKED, len(found))).astype(int))]
 
 
-def rows_for(accuracy: float, universe: Universe, budget: Budget, start: float, **about: Any) -> tuple[Simulated, bool]:
+def rows_for(
+    accuracy: float, universe: Universe, budget: Budget, start: float, **about: Any
+) -> tuple[SimulatedErrors, bool]:
     """Find by a few trials about how many rows give bars of this width, given that errors fall as 1/n.
 
     Returns the best trial, and True if its rows were enough.
     """
     most = 2**40 if universe.size <= DENSE and about.get("public") is None else MOST
     rows = int(min(max(start, 100.0), most))
-    best: Simulated | None = None
+    best: SimulatedErrors | None = None
     for _ in range(5):
-        found = simulated(universe, budget, rows, **about)
+        found = simulate_session(universe, budget, rows, **about)
         reached = found.error is not None and found.error <= accuracy
         if reached and (best is None or found.rows < best.rows):
             best = found

@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 @final
 @dataclass(frozen=True)
-class OfBlocks:
+class BlocksQuestion:
     """A bound question about several blocks. It differs from the same question about one of them."""
 
     blocks: tuple[str, ...]
@@ -119,16 +119,16 @@ class Accounts:
 
     def note(self, question: Any, answer: Any) -> None:
         """Store an answer about these blocks, to be returned when the question is repeated."""
-        self._ledgers[-1].note(OfBlocks(self._names, question), answer)
+        self._ledgers[-1].note(BlocksQuestion(self._names, question), answer)
 
     def recall(self, question: Any) -> Any | None:
         """Return the stored answer to a question about exactly these blocks, or None."""
-        return self._ledgers[-1].recall(OfBlocks(self._names, question))
+        return self._ledgers[-1].recall(BlocksQuestion(self._names, question))
 
     def answers(self) -> Sequence[tuple[Any, Any]]:
         """Return the stored questions about exactly these blocks, with their answers."""
         return tuple(
             (asked.question, answer)
             for asked, answer in self._ledgers[-1].answers()
-            if isinstance(asked, OfBlocks) and asked.blocks == self._names
+            if isinstance(asked, BlocksQuestion) and asked.blocks == self._names
         )

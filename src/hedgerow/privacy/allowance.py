@@ -8,7 +8,7 @@ Symbols: Δ sensitivity; b, σ the scale of Laplace and Gaussian noise; T the nu
 spent, in the budget's currency.
 
 An allowance of a ledger is charged to that ledger, event by event, in the ledger's currency. A ``Budget`` that pays for
-one call and nothing else becomes a ledger of its own, ``OneCall``, which certifies the call as a whole:
+one call and nothing else becomes a ledger of its own, ``OneCallLedger``, which certifies the call as a whole:
 
 - Gaussian noise by the analytic formula δ(ε) = Φ(μ/2 − ε/μ) − e^ε·Φ(−μ/2 − ε/μ). It allows less noise than any
   conversion through ρ (7 % less at ε = 1, δ = 10⁻⁶).
@@ -156,7 +156,7 @@ class Amount:
 
 
 @final
-class OneCall(Ledger):
+class OneCallLedger(Ledger):
     """A ledger in which a Budget pays for one call, whose events are all charged together.
 
     Costs and spending are stated as the ε of the call.
@@ -232,7 +232,7 @@ class Allowance(Amount):
                 raise InvalidInput(
                     "spend must be left out with a Budget, which pays for one call. Found a value. Drop it."
                 )
-            return cls(OneCall(payer), payer.total, whole=True)
+            return cls(OneCallLedger(payer), payer.total, whole=True)
         ledger = payer if isinstance(payer, Ledger) else getattr(payer, "ledger", None)
         if not isinstance(ledger, Ledger):
             raise InvalidInput(
@@ -270,7 +270,7 @@ class Allowance(Amount):
         self, *planned: Event, why: str = "", about: Mapping[str, Any] | None = None, keep: bool = True
     ) -> Receipt:
         """Pay for the events from here, all or none. Refused beyond what is left, whatever the ledger has."""
-        if not self.whole:  # ``OneCall`` certifies all events together
+        if not self.whole:  # ``OneCallLedger`` certifies all events together
             cost = math.fsum(map(self.budget.cost, planned))
             if cost > self.left + self._fit and math.isfinite(cost):
                 raise BudgetExceeded(
@@ -289,7 +289,7 @@ class Allowance(Amount):
         Planned noise is smaller at the same cost. It is available where the ledger accepts this share of its budget as
         planned. Returns the events to draw, and their receipt.
         """
-        less = [planned for event in events if (planned := self.budget.planned(event, share, finest)) is not None]
+        less = [planned for event in events if (planned := self.budget.plan_noise(event, share, finest)) is not None]
         if less:  # then every event has a planned form
             # The ledger refuses planned noise if something else was charged first, or if a crash lost some of it. The
             # events are then charged as they are, to the rest of the budget.

@@ -99,7 +99,7 @@ def inner_epsilon(sample: DistinctRows | RepeatedRows | PoissonSample, epsilon: 
     return math.log1p(math.expm1(loss) / rate) * (1 - 1e-14)
 
 
-def require_neighbours(event: Subsampled | FlippedRows, neighbours: str) -> None:
+def require_same_neighbors(event: Subsampled | FlippedRows, neighbours: str) -> None:
     """Refuse an event whose loss was worked out for the other kind of neighbours."""
     comes_and_goes = isinstance(event, Subsampled) and isinstance(event.sample, PoissonSample)
     if comes_and_goes != (neighbours == "add-remove"):

@@ -18,6 +18,7 @@ from typing import Literal, NamedTuple, final, get_args
 
 from hedgerow import errors
 from hedgerow._checks import number, positive, whole
+from hedgerow._renamed import renamed_arguments, renamed_methods
 from hedgerow.privacy import amplification, events, perturbed_objective
 from hedgerow.privacy import planned as planned_noise
 from hedgerow.privacy.conversion import epsilon_of_rho, largest_rho
@@ -42,12 +43,15 @@ class Contribution(NamedTuple):
     most: float
 
     @classmethod
-    def centred(cls, m: int) -> Contribution:
+    def centered_bounds(cls, m: int) -> Contribution:
         """Return the bounds for an attribute of m values, whose vectors are the unit vectors minus their mean."""
         return cls(1 - 1 / m, -1 / m, -1 / m)
 
 
 @final
+@renamed_methods(bounded="bounded_sum", planned="plan_noise")
+@renamed_methods(spelling=True, neighbors="neighbours")
+@renamed_arguments(spelling=True, neighbors="neighbours")
 @dataclasses.dataclass(frozen=True)
 class Budget:
     """The total (ε, δ) for everything that will ever be released, and the meaning of "neighbouring tables".
@@ -175,7 +179,7 @@ class Budget:
     def epsilon_of_rows(self, epsilon: float, rho: float, delta: float, planned: float = 0.0) -> float:
         """Return the ε of a person at this δ, given the losses of one row: kε, or k²ρ converted.
 
-        ``planned`` is Δ²/2σ² of the planned noise, which is not part of ``rho``.
+        ``plan_noise`` is Δ²/2σ² of the planned noise, which is not part of ``rho``.
         """
         k = self.rows_per_unit
         if planned > 0:
@@ -192,7 +196,7 @@ class Budget:
         if isinstance(event, events.SubsampledGaussian):
             amplification.require_private(event, self.neighbours)
         if isinstance(event, events.Subsampled | events.FlippedRows):
-            amplification.require_neighbours(event, self.neighbours)
+            amplification.require_same_neighbors(event, self.neighbours)
         if isinstance(event, events.PerturbedObjective):
             perturbed_objective.require_private(event, self.neighbours)
         if self.pure and event.delta > 0:
@@ -214,7 +218,7 @@ class Budget:
         """
         return planned_noise.price(self.epsilon, self.delta, share)
 
-    def planned(self, event: events.Gaussian, share: float, finest: float = 0.0) -> events.Planned | None:
+    def plan_noise(self, event: events.Gaussian, share: float, finest: float = 0.0) -> events.Planned | None:
         """Return smaller noise at the event's cost, as planned noise for which this share of the budget is set aside.
 
         Returns None if the budget is pure, if nothing is planned, or if planning gains nothing. This does not depend on
@@ -235,7 +239,7 @@ class Budget:
         """Return the sensitivity of a query that sums q(row), with q in [0, 1]."""
         return 1.0
 
-    def bounded(self, bound: float) -> float:
+    def bounded_sum(self, bound: float) -> float:
         """Return the sensitivity of a query that sums u(row), with |u| <= bound."""
         return self._twice_if_replaced(positive("bound", bound))
 
@@ -252,7 +256,7 @@ class Budget:
 
         See docs/proofs/residuals.md.
         """
-        return self.tensor_l2([Contribution.centred(m) for m in sizes])
+        return self.tensor_l2([Contribution.centered_bounds(m) for m in sizes])
 
     def tensor_l2(self, contributions: Sequence[Contribution]) -> float:
         """Return the ℓ2 sensitivity of a sum over rows of tensor products, one factor per attribute.

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import final
 
 from hedgerow.errors import InvalidInput
-from hedgerow.privacy.process import OneOnly
+from hedgerow.privacy.process import NotCopyable
 
 ABOVE = "above"
 """The value that a ledger records when a round has ended.
@@ -16,7 +16,7 @@ If it is missing, the ledger was left while the round was open.
 
 
 @final
-class GuardRound(OneOnly):
+class GuardRound(NotCopyable):
     """A round that compares values with one noisy threshold, in whole grid steps, until a value is above.
 
     Rounds are opened by ``noise``.

@@ -33,7 +33,7 @@ from hedgerow.privacy import conversion
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.events import Event, Exponential, FlippedRows, Gaussian, Laplace, Planned, Repeated
 from hedgerow.privacy.planned import Parts
-from hedgerow.privacy.process import Home, OneOnly
+from hedgerow.privacy.process import NotCopyable, ProcessGuard
 
 Drawn = TypeVar("Drawn")
 FIT = Fraction(1, 10**12)
@@ -46,7 +46,7 @@ _issued = object()  # the token by which a ledger proves that it made a receipt
 
 
 @final
-class Receipt(OneOnly):
+class Receipt(NotCopyable):
     """Proof that events were paid for. Each event may be drawn once, in order. Only a ledger makes receipts.
 
     Drawn values are recorded in the ledger. Where the ledger already has the values, because a session was resumed, the
@@ -59,7 +59,7 @@ class Receipt(OneOnly):
         if issued is not _issued:
             raise errors.InvalidInput("A receipt must come from a ledger. Found another maker. Charge the events.")
         self.number, self.events, self.cost = entry.number, entry.events, entry.cost
-        self._home, self._ledger = Home(), ledger
+        self._home, self._ledger = ProcessGuard(), ledger
         self._undrawn: Iterator[Event] = (part for event in entry.events for part in event.draws)
         self._read, self._keeps = iter(entry.released), entry.kept
 
@@ -88,9 +88,9 @@ class Receipt(OneOnly):
             self._ledger.record(self, drawn, private)
         return drawn
 
-    def compared(self) -> None:
-        """Tell the ledger that a guard round was compared (see ``Ledger.compared``)."""
-        self._ledger.compared()
+    def mark_guard_used(self) -> None:
+        """Tell the ledger that a guard round was compared (see ``Ledger.mark_guard_used``)."""
+        self._ledger.mark_guard_used()
 
     def __repr__(self) -> str:
         return (
@@ -171,7 +171,7 @@ class Standing:
     planned: Fraction = Fraction(0)  # the part of ``spent`` that went to planned noise
 
 
-class Ledger(OneOnly, ABC):
+class Ledger(NotCopyable, ABC):
     """A privacy filter: adaptively chosen events pass as long as the sum of their costs stays within the budget.
 
     Part of δ, the ``slack``, can be set aside at the start for events that have a δ of their own. The rest of δ is
@@ -248,7 +248,7 @@ class Ledger(OneOnly, ABC):
     @property
     def remaining(self) -> float:
         """The amount left in the budget's currency, for all events except planned noise."""
-        return max(0.0, float(self._parts.left(self._total)[1]))
+        return max(0.0, float(self._parts.subtract_from(self._total)[1]))
 
     @property
     def slack(self) -> float:
@@ -471,7 +471,7 @@ class Ledger(OneOnly, ABC):
         self._answers.append((question, answer))
         self._recalled[question.key] = answer
 
-    def compared(self) -> None:
+    def mark_guard_used(self) -> None:
         """Note that an open guard round was compared, so that the next answer does not follow from the entries alone.
 
         A durable ledger writes such an answer before it is given.
@@ -567,7 +567,7 @@ class Ledger(OneOnly, ABC):
 
     def _fits(self, parts: Parts | None) -> bool:
         """Return True if planned noise is within its share and all else within the rest."""
-        return parts is not None and min(parts.left(self._total)) >= -self._total * FIT
+        return parts is not None and min(parts.subtract_from(self._total)) >= -self._total * FIT
 
     @property
     def spent_epsilon(self) -> float:
@@ -636,7 +636,7 @@ class _Turn:
     """The lock of an account. It can be taken only in the process that made the account."""
 
     def __init__(self) -> None:
-        self._home, self._lock = Home(), threading.RLock()
+        self._home, self._lock = ProcessGuard(), threading.RLock()
 
     def __enter__(self) -> None:
         # Check the process before the lock: in a fork the lock may be held by a thread that does not exist there.

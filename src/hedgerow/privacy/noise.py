@@ -42,7 +42,7 @@ from hedgerow._types import Array, Integers
 from hedgerow.privacy import events
 from hedgerow.privacy.guard_round import ABOVE, GuardRound
 from hedgerow.privacy.ledger import Receipt
-from hedgerow.privacy.process import Home
+from hedgerow.privacy.process import ProcessGuard
 from hedgerow.privacy.uniforms import Uniform, Words, largest_gumbel
 
 _OPENDP_UP_TO = 256  # draw up to this many cells with OpenDP, whose 10^5 draws a second are too slow for more
@@ -67,7 +67,7 @@ class Noise:
 
     def __init__(self) -> None:
         self._buffers: dict[float, list[float]] = {}
-        self._home = Home()
+        self._home = ProcessGuard()
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}()"
@@ -91,7 +91,7 @@ class Noise:
     def add(self, value: NDArray[Any], receipt: Receipt) -> Array: ...
     def add(self, value: float | NDArray[Any], receipt: Receipt) -> float | Array:
         """Return ``value``, rounded to the grid of the receipt's next event, plus independent noise in every cell."""
-        event: events.Laplace | events.Gaussian = self._redeemed(receipt, events.Laplace, events.Gaussian)
+        event: events.Laplace | events.Gaussian = self._redeem(receipt, events.Laplace, events.Gaussian)
         return receipt.released(lambda: self._noisy(value, event), self.private)
 
     def add_for_all(self, value: float, receipts: Sequence[Receipt]) -> float:
@@ -106,11 +106,11 @@ class Noise:
             )
         drawn = self.add(value, receipts[0])
         for receipt in receipts[1:]:
-            self._redeemed(receipt, events.Laplace, events.Gaussian)
+            self._redeem(receipt, events.Laplace, events.Gaussian)
             receipt.released(lambda: drawn, self.private)
         return drawn
 
-    def _redeemed(self, receipt: Receipt, *kinds: type[Any]) -> Any:
+    def _redeem(self, receipt: Receipt, *kinds: type[Any]) -> Any:
         """Return the next event of the receipt, which must be of one of these kinds."""
         self._require_home()
         if type(receipt) is not Receipt:  # an event that was not charged is not enough
@@ -125,11 +125,11 @@ class Noise:
         if isinstance(value, int):
             value = max(-_LARGEST, min(_LARGEST, value))
         array = np.asarray(value)
-        noisy = self._released(_steps(array.reshape(-1), event.grid), event)
+        noisy = self._add_in_steps(_steps(array.reshape(-1), event.grid), event)
         result = noisy.astype(np.float64).reshape(array.shape) * event.grid
         return float(result) if array.ndim == 0 and not isinstance(value, np.ndarray) else result
 
-    def _released(self, steps: Integers, event: events.Laplace | events.Gaussian) -> Integers:
+    def _add_in_steps(self, steps: Integers, event: events.Laplace | events.Gaussian) -> Integers:
         """Add noise to values in grid steps, by OpenDP where they are few."""
         if 0 < steps.size <= _OPENDP_UP_TO:
             spread = event.scale if isinstance(event, events.Laplace) else event.sigma
@@ -151,7 +151,7 @@ class Noise:
         given = _numeric("scores", np.asarray(scores))
         if given.ndim != 1 or given.size == 0:
             raise errors.InvalidInput(f"scores must be one row of numbers. Found shape {given.shape}. Flatten them.")
-        event: events.Exponential = self._redeemed(receipt, events.Exponential)
+        event: events.Exponential = self._redeem(receipt, events.Exponential)
         values = np.clip(np.nan_to_num(given.astype(np.float64), nan=0.0), -_HIGHEST, _HIGHEST)
         chosen = self._largest_gumbel if values.size <= _FEW else self._staircase
         return receipt.released(lambda: chosen(values, event), self.private)
@@ -218,7 +218,7 @@ class Noise:
         With ``on_grid`` the noise lies on the grid ``unit`` itself. That is needed where the distance above the
         threshold will be released.
         """
-        event: events.AboveThreshold = self._redeemed(receipt, events.AboveThreshold)
+        event: events.AboveThreshold = self._redeem(receipt, events.AboveThreshold)
         τ, ν = event.threshold_scale, event.query_scale
         finest = events.comparison_grid(0.0)
         if math.frexp(unit)[0] != 0.5 or event.sensitivity % unit or not (on_grid or unit <= finest):
@@ -238,7 +238,7 @@ class Noise:
         over = functools.partial(receipt.released, lambda: ABOVE, self.private)
 
         def compare() -> int:
-            receipt.compared()
+            receipt.mark_guard_used()
             return draw(ν, 2 * Δ)
 
         return GuardRound(threshold + draw(τ, Δ), compare, over)
@@ -270,12 +270,12 @@ class Noise:
 
     def sample(self, rows: int, receipt: Receipt) -> Integers:
         """Return the row numbers of the secret Poisson sample that is next on the receipt."""
-        event: events.PoissonSample = self._redeemed(receipt, events.PoissonSample)
+        event: events.PoissonSample = self._redeem(receipt, events.PoissonSample)
         return np.flatnonzero(self._below(events.COIN, rows) < event.heads)
 
     def draw_rows(self, receipt: Receipt) -> Integers:
         """Return the row numbers of the secret sample of fixed size that is next on the receipt."""
-        event: events.DistinctRows | events.RepeatedRows = self._redeemed(
+        event: events.DistinctRows | events.RepeatedRows = self._redeem(
             receipt, events.DistinctRows, events.RepeatedRows
         )
         if isinstance(event, events.DistinctRows) and event.size == event.rows:
@@ -287,7 +287,7 @@ class Noise:
 
         ``holds`` takes row numbers and returns a yes or no for each.
         """
-        event: events.FlippedRows = self._redeemed(receipt, events.FlippedRows)
+        event: events.FlippedRows = self._redeem(receipt, events.FlippedRows)
 
         def draw() -> NDArray[np.bool_]:
             truths = np.asarray(holds(self._below(event.rows, event.times)), dtype=bool)
@@ -422,7 +422,7 @@ class Seeded(Noise):
         with self._lock:
             return np.asarray(self._bits.random_raw(count), dtype=np.uint64)
 
-    def _released(self, steps: Integers, event: events.Laplace | events.Gaussian) -> Integers:
+    def _add_in_steps(self, steps: Integers, event: events.Laplace | events.Gaussian) -> Integers:
         return steps + self._integers(event, steps.size)  # OpenDP accepts no seed
 
     def generator(self) -> np.random.Generator:

@@ -143,7 +143,7 @@ class Parts:
         planned, every = sum(own, Fraction(0)), sum(map(Fraction, costs), Fraction(0))
         return Parts(next(iter(known), None), self.planned + planned, self.others + every - planned)
 
-    def left(self, total: Fraction) -> tuple[Fraction, Fraction]:
+    def subtract_from(self, total: Fraction) -> tuple[Fraction, Fraction]:
         """Return what is left of such a total, for planned noise and for all else."""
         share = Fraction(0 if self.share is None else self.share) * total
         return share - self.planned, total - share - self.others

@@ -26,7 +26,7 @@ if hasattr(os, "register_at_fork"):  # platforms without it cannot fork
     os.register_at_fork(after_in_child=_renew)
 
 
-class Home:
+class ProcessGuard:
     """The process in which the object was made."""
 
     __slots__ = ("_number", "_token")
@@ -43,7 +43,7 @@ class Home:
             raise InvalidInput(f"{name} must be used in the process that made it. Found a fork of it. {instead}")
 
 
-class OneOnly:
+class NotCopyable:
     """Base of objects that cannot be duplicated: a copy is the original itself, and pickling is refused.
 
     An account that can be copied could be spent twice, and a round that can be copied could be compared twice.

@@ -16,14 +16,14 @@ import numpy as np
 from hedgerow._types import Array, Names
 from hedgerow.errors import BudgetExceeded, InvalidInput
 from hedgerow.query.bound import Estimate, Labels, Source
-from hedgerow.query.linear import AnswersLinear, Linear, require_table, spread
+from hedgerow.query.linear import Linear, LinearRespondent, require_table, spread
 from hedgerow.universe.universe import Universe
 
 Ends = tuple[Any, Any]
 """Least and greatest possible value of a quantity: numbers, or arrays of numbers."""
 
 
-class Knows(Protocol):
+class LinearKnowledge(Protocol):
     """Knowledge about linear queries."""
 
     def interval(self, query: Linear) -> tuple[float, float]:
@@ -32,7 +32,7 @@ class Knows(Protocol):
     def value(self, query: Linear) -> float:
         """Return the best single answer."""
 
-    def believed(self, query: Linear) -> float:
+    def hypothesis_answer(self, query: Linear) -> float:
         """Return the hypothesis' answer. Nothing is asked."""
 
     @property
@@ -40,10 +40,10 @@ class Knows(Protocol):
         """Lower bound on the number of rows."""
 
 
-class Answers:
+class AnswerKnowledge:
     """Knowledge from a respondent's answers and their error bars. Each query is asked once."""
 
-    def __init__(self, respondent: AnswersLinear) -> None:
+    def __init__(self, respondent: LinearRespondent) -> None:
         self.respondent = respondent
         self._said: dict[Hashable, Estimate] = {}
 
@@ -67,9 +67,9 @@ class Answers:
         """Return the value of the answer."""
         return float(self.estimate(query).value) if query.attributes else float(query.table)
 
-    def believed(self, query: Linear) -> float:
+    def hypothesis_answer(self, query: Linear) -> float:
         """Return the hypothesis' answer, without asking."""
-        return float(self.respondent.believed(query)) if query.attributes else float(query.table)
+        return float(self.respondent.hypothesis_answer(query)) if query.attributes else float(query.table)
 
     @property
     def least_rows(self) -> float:
@@ -92,24 +92,24 @@ class Answers:
         return None if found is None else float(found)
 
 
-class Beliefs:
+class HypothesisKnowledge:
     """Knowledge from the hypothesis taken as exact. The width that remains is due to the bins."""
 
-    def __init__(self, respondent: AnswersLinear) -> None:
+    def __init__(self, respondent: LinearRespondent) -> None:
         self._respondent = respondent
 
     def interval(self, query: Linear) -> tuple[float, float]:
         """Return the hypothesis' answer as both ends."""
-        believed = self.believed(query)
+        believed = self.hypothesis_answer(query)
         return believed, believed
 
     def value(self, query: Linear) -> float:
         """Return the hypothesis' answer."""
-        return self.believed(query)
+        return self.hypothesis_answer(query)
 
-    def believed(self, query: Linear) -> float:
+    def hypothesis_answer(self, query: Linear) -> float:
         """Return the hypothesis' answer."""
-        return float(self._respondent.believed(query)) if query.attributes else float(query.table)
+        return float(self._respondent.hypothesis_answer(query)) if query.attributes else float(query.table)
 
     @property
     def least_rows(self) -> float:
@@ -117,7 +117,7 @@ class Beliefs:
         return self._respondent.least_rows
 
 
-class Composed:
+class ComposedQuestion:
     """A question whose answer follows from the answers to linear queries."""
 
     is_fraction: bool = False
@@ -156,19 +156,19 @@ class Composed:
         """Least and greatest value in any table."""
         raise NotImplementedError
 
-    def ends(self, known: Knows) -> Ends:
+    def ends(self, known: LinearKnowledge) -> Ends:
         """Return the least and the greatest value that the knowledge allows."""
         raise NotImplementedError
 
-    def best(self, known: Knows) -> Any:
+    def best(self, known: LinearKnowledge) -> Any:
         """Return the best single answer, interpolated inside bins."""
         raise NotImplementedError
 
-    def typical(self, known: Answers) -> float | None:
+    def typical(self, known: AnswerKnowledge) -> float | None:
         """Return the typical error if it follows from that of a part, else None."""
         return None
 
-    def bought(self, known: Answers, within: float, free: Ends) -> Ends:
+    def buy(self, known: AnswerKnowledge, within: float, free: Ends) -> Ends:
         """Pay for ends at most twice ``within`` apart. Refuse before paying if they cannot be bought.
 
         ``free`` are the ends that are known already.
@@ -178,11 +178,11 @@ class Composed:
             f"{within:g}. Buy the counts that the answer is made of, or ask without within."
         )
 
-    def ask(self, respondent: AnswersLinear, within: float | None) -> Estimate:
+    def ask(self, respondent: LinearRespondent, within: float | None) -> Estimate:
         """Answer the question from the answers to its parts, and pay for a bar of ``within`` if necessary."""
-        known = Answers(respondent)
-        low, high = _ordered(*self.ends(known))
-        coarse = _half(self.ends(Beliefs(respondent))) if self.is_coarse else 0.0
+        known = AnswerKnowledge(respondent)
+        low, high = _order_ends(*self.ends(known))
+        coarse = _half(self.ends(HypothesisKnowledge(respondent))) if self.is_coarse else 0.0
         if within is not None and np.max(_half((low, high))) > within:
             if np.max(coarse) >= within:
                 raise InvalidInput(
@@ -190,8 +190,8 @@ class Composed:
                     f"{within:g}. "
                     'Ask with resolution="bins" about the coded table, or about whole bins.'
                 )
-            bought = self.bought(known, within, (low, high))
-            low, high = _ordered(np.maximum(low, bought[0]), np.minimum(high, bought[1]))
+            bought = self.buy(known, within, (low, high))
+            low, high = _order_ends(np.maximum(low, bought[0]), np.minimum(high, bought[1]))
         value = np.clip(self.best(known), low, high)
         if within is not None and np.all(high - low <= 2 * within * (1 + 1e-12)):
             value = np.clip(value, high - within, low + within)
@@ -210,14 +210,14 @@ def _half(ends: Ends) -> Any:
     return (np.asarray(ends[1]) - np.asarray(ends[0])) / 2
 
 
-def _ordered(low: Any, high: Any) -> Ends:
+def _order_ends(low: Any, high: Any) -> Ends:
     """Return the ends, replaced by their middle where low exceeds high. That can happen if an error bar fails."""
     middle = np.minimum(low, high) + np.abs(np.subtract(high, low)) / 2 if np.all(np.isfinite(high)) else high
     crossed = np.greater(low, high)
     return np.where(crossed, middle, low), np.where(crossed, middle, high)
 
 
-def total_between(universe: Universe, names: Names, table: Array, known: Knows) -> tuple[float, float]:
+def total_between(universe: Universe, names: Names, table: Array, known: LinearKnowledge) -> tuple[float, float]:
     """Return an interval for ⟨table, D⟩, for any table of finite numbers.
 
     It combines the bar of the whole table with the bars of its positive and its negative part. A table that is monotone
@@ -238,7 +238,7 @@ def total_between(universe: Universe, names: Names, table: Array, known: Knows) 
 
 
 @dataclass(frozen=True, eq=False)
-class BoundCount(Composed):
+class BoundCount(ComposedQuestion):
     """A count that cuts bins: at least ``low``, at most ``high``. ``share`` interpolates."""
 
     universe: Universe
@@ -264,13 +264,13 @@ class BoundCount(Composed):
         """Return 0: the two counts were bound before, and are products or checked by themselves."""
         return 0
 
-    def ends(self, known: Knows) -> Ends:
+    def ends(self, known: LinearKnowledge) -> Ends:
         """Return the lower end of the lower count and the upper end of the upper count."""
         return known.interval(self.low)[0], known.interval(self.high)[1]
 
-    def best(self, known: Knows) -> float:
+    def best(self, known: LinearKnowledge) -> float:
         """Return the interpolated count on the hypothesis."""
-        return known.believed(self.share)
+        return known.hypothesis_answer(self.share)
 
     @property
     def gap(self) -> Linear:
@@ -280,7 +280,7 @@ class BoundCount(Composed):
         cut = np.broadcast_to(spread(self.high, names) - spread(self.low, names), self.universe.sizes(names))
         return Linear.from_table(self.universe, names, cut)
 
-    def bought(self, known: Answers, within: float, free: Ends) -> Ends:
+    def buy(self, known: AnswerKnowledge, within: float, free: Ends) -> Ends:
         """Buy the lower count. The truth exceeds it by at most the records of the cut bins."""
         open_ = min(known.interval(self.gap)[1], known.interval(self.high)[1] - known.interval(self.low)[0])
         room = within - open_ / 2

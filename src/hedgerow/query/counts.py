@@ -19,9 +19,9 @@ from hedgerow._checks import number, whole
 from hedgerow._types import Array, Names
 from hedgerow.errors import InvalidInput
 from hedgerow.query.bound import Bound, Estimate, Labels
-from hedgerow.query.composed import BoundCount, Composed
+from hedgerow.query.composed import BoundCount, ComposedQuestion
 from hedgerow.query.linear import Linear, require_table, spread
-from hedgerow.universe.attributes import Cover, isnt
+from hedgerow.universe.attributes import Cover, not_
 from hedgerow.universe.universe import Universe
 
 Resolution = Literal["values", "bins"]
@@ -40,10 +40,10 @@ class Query:
         raise NotImplementedError
 
     def __and__(self, other: Query) -> Query:
-        return Combined("and", (self, other))
+        return CombinedQuery("and", (self, other))
 
     def __or__(self, other: Query) -> Query:
-        return Combined("or", (self, other))
+        return CombinedQuery("or", (self, other))
 
     def __invert__(self) -> Query:
         return Not(self)
@@ -87,7 +87,7 @@ class Count(Query):
         if is_exact:
             return low
         high = Linear.product(universe, {name: cover.touched for name, cover in covers.items()})
-        return _between(universe, low, high, _weighted(universe, {n: c.share for n, c in covers.items()}))
+        return _between(universe, low, high, _multiply_vectors(universe, {n: c.share for n, c in covers.items()}))
 
     def _identity(self) -> Any:
         return ("count", frozenset((name, _predicate_identity(p)) for name, p in self.predicates))
@@ -96,10 +96,10 @@ class Count(Query):
         return Count(self.predicates + other.predicates) if isinstance(other, Count) else super().__and__(other)
 
     def __repr__(self) -> str:
-        return f"count({', '.join(f'{name}={_shown(p)}' for name, p in self.predicates)})"
+        return f"count({', '.join(f'{name}={_show_predicate(p)}' for name, p in self.predicates)})"
 
 
-class Combined(Query):
+class CombinedQuery(Query):
     """A conjunction ("and") or disjunction ("or") of questions that are true or false for each record."""
 
     operation: str
@@ -110,7 +110,7 @@ class Combined(Query):
             require_boolean(part)
         flat: list[Query] = []
         for part in parts:
-            flat.extend(part.parts if isinstance(part, Combined) and part.operation == operation else (part,))
+            flat.extend(part.parts if isinstance(part, CombinedQuery) and part.operation == operation else (part,))
         self.operation, self.parts = operation, tuple(flat)
 
     def on(self, universe: Universe, resolution: Resolution = "values") -> Linear | BoundCount:
@@ -167,7 +167,7 @@ class Not(Query):
         return f"~{self.part!r}"
 
 
-class Weighted(Query):
+class WeightedQuery(Query):
     """A [0, 1]-valued function of a few attributes, made by ``linear``."""
 
     def __init__(self, attributes: tuple[str, ...], weights: NDArray[np.float64]) -> None:
@@ -256,7 +256,7 @@ class OverTime(Query):
         return f"{self.counted!r}.over_time(span={self.span}, share={self.share:g})"
 
 
-class AnswersMarginals(Protocol):
+class MarginalRespondent(Protocol):
     """Anything that answers whole tables."""
 
     def marginal(self, table: BoundMarginal, within: float | None) -> Estimate:
@@ -289,7 +289,7 @@ class BoundMarginal:
         """Labels of each axis, in the order asked for."""
         return tuple((name, tuple(self.universe[name].labels)) for name in self.asked or self.attributes)
 
-    def ask(self, respondent: AnswersMarginals, within: float | None) -> Estimate:
+    def ask(self, respondent: MarginalRespondent, within: float | None) -> Estimate:
         """Ask for the table and put its axes in the order asked for."""
         said = respondent.marginal(self, within)
         order = [self.attributes.index(name) for name in self.asked or self.attributes]
@@ -333,7 +333,7 @@ def count(predicates: Mapping[str, Any] | None = None, /, **named: Any) -> Query
         Predicates by attribute, for names that are not identifiers.
     **named
         Predicates by attribute. A predicate is a value, a set of values, an inclusive (low, high) range, a boolean mask
-        over the cells of the attribute, or ``isnt`` of one of these. A value or range that cuts bins is answered by an
+        over the cells of the attribute, or ``not_`` of one of these. A value or range that cuts bins is answered by an
         interval (docs/questions.md).
 
     Returns
@@ -376,7 +376,7 @@ def any_of(*parts: Query | str) -> Query:
     """
     if not parts:
         raise InvalidInput("any_of must have at least one part. Found none. Name a flag or give a count.")
-    return Combined("or", tuple(conjunction(p) if isinstance(p, str) else p for p in parts))
+    return CombinedQuery("or", tuple(conjunction(p) if isinstance(p, str) else p for p in parts))
 
 
 def marginal(*attributes: str) -> Query:
@@ -420,10 +420,10 @@ def linear(attributes: str | Sequence[str], weights: ArrayLike) -> Query:
         The value of the function at each cell, with one axis per attribute in the given order.
     """
     names = (attributes,) if isinstance(attributes, str) else tuple(attributes)
-    return Weighted(names, np.array(weights, dtype=float))
+    return WeightedQuery(names, np.array(weights, dtype=float))
 
 
-QUESTIONS: set[type[Query]] = {Count, Combined, Not, Weighted, Parity, Marginal, OverTime}
+QUESTIONS: set[type[Query]] = {Count, CombinedQuery, Not, WeightedQuery, Parity, Marginal, OverTime}
 """All classes of questions. Others are refused: a class of the analyst's own could return anything as a count, and it
 would be billed as a count."""
 
@@ -438,7 +438,7 @@ def bound(query: object, universe: Universe, resolution: Resolution = "values") 
     if resolution not in ("values", "bins"):
         raise InvalidInput(f"resolution must be 'values' or 'bins'. Found {resolution!r}. Choose one.")
     found: Bound[Any] = type(query).on(query, universe, resolution)  # type: ignore[attr-defined]
-    if isinstance(found, Composed):
+    if isinstance(found, ComposedQuestion):
         object.__setattr__(found, "asked_as", (query, resolution))
     return found
 
@@ -461,7 +461,7 @@ def _between(universe: Universe, low: Linear, high: Linear, share: Linear) -> Li
     return BoundCount(universe, low, high, share)
 
 
-def _weighted(universe: Universe, shares: Mapping[str, NDArray[Any]]) -> Linear:
+def _multiply_vectors(universe: Universe, shares: Mapping[str, NDArray[Any]]) -> Linear:
     """Return the product of these vectors. It is only evaluated on the hypothesis, so it needs no canonical form."""
     kept = {name: vector for name in universe.order(shares) if not np.all((vector := shares[name]) == 1)}
     if not kept:
@@ -506,7 +506,7 @@ def bound_condition(query: Query, universe: Universe, resolution: Resolution = "
 
 def require_boolean(query: object) -> None:
     """Refuse anything but a count as a part of &, |, ~ or where."""
-    if type(query) not in (Count, Combined, Not, Parity, Weighted):
+    if type(query) not in (Count, CombinedQuery, Not, Parity, WeightedQuery):
         raise InvalidInput(
             f"A part of &, |, ~ or where must be a count. Found {query!r}. Combine counts, such as count(sex='F')."
         )
@@ -520,7 +520,7 @@ def _predicate_identity(predicate: Any) -> Any:
             if predicate.dtype == bool
             else _predicate_identity(frozenset(predicate.tolist()))
         )
-    if isinstance(predicate, isnt):
+    if isinstance(predicate, not_):
         return ("isnt", _predicate_identity(predicate.predicate))
     if isinstance(predicate, tuple):
         return ("range", *predicate)
@@ -529,7 +529,7 @@ def _predicate_identity(predicate: Any) -> Any:
     return ("in", frozenset([predicate]))
 
 
-def _shown(predicate: Any) -> str:
+def _show_predicate(predicate: Any) -> str:
     """Return a predicate as text; a mask as the number of its cells."""
     if isinstance(predicate, np.ndarray) and predicate.dtype == bool:
         plain = np.asarray(predicate)  # drops a subclass, whose sum() could do anything

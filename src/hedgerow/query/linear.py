@@ -28,14 +28,14 @@ WIDE = 1 << 16  # a marginal with more cells is contracted from both sides, spli
 AT_ONCE = 1 << 22  # many queries are answered in chunks of at most this many intermediate numbers
 
 
-class AnswersLinear(Protocol):
+class LinearRespondent(Protocol):
     """Anything that answers linear queries."""
 
     def linear(self, query: Linear, within: float | None) -> Estimate:
         """Answer a linear query, with a bar of ``within`` if given."""
         ...
 
-    def believed(self, query: Linear) -> float:
+    def hypothesis_answer(self, query: Linear) -> float:
         """Return the hypothesis' own answer: free, and without a bar."""
 
     @property
@@ -159,7 +159,7 @@ class Linear:
         """The one attribute set of the query."""
         return (self.attributes,)
 
-    def ask(self, respondent: AnswersLinear, within: float | None) -> Estimate:
+    def ask(self, respondent: LinearRespondent, within: float | None) -> Estimate:
         """Ask for the answer to this query."""
         return respondent.linear(self, within)
 
@@ -276,7 +276,7 @@ def _answer_products(vectors: Sequence[NDArray[Any]], marginal: NDArray[Any]) ->
     along = [each.astype(float) for each in vectors]
     if marginal.size > WIDE:
         half = _middle(marginal.shape)
-        left, right = (_spelled(along[side]) for side in (slice(half), slice(half, None)))
+        left, right = (_write_out(along[side]) for side in (slice(half), slice(half, None)))
         folded = right @ marginal.reshape(left.shape[1], -1).astype(float, copy=False).T
         return np.asarray(np.einsum("qr,qr->q", left, folded))
     partial = along[0] @ marginal.reshape(marginal.shape[0], -1).astype(float, copy=False)
@@ -286,7 +286,7 @@ def _answer_products(vectors: Sequence[NDArray[Any]], marginal: NDArray[Any]) ->
     return answers
 
 
-def _spelled(vectors: Sequence[Array]) -> Array:
+def _write_out(vectors: Sequence[Array]) -> Array:
     """Write out the product of each query's vectors over all their cells, one line per query."""
     lines = np.ones((len(vectors[0]) if vectors else 1, 1))
     for along in vectors:

@@ -43,7 +43,7 @@ from hedgerow.query.statistics import (
     total,
     variance,
 )
-from hedgerow.universe.attributes import MISSING, OTHER, isnt
+from hedgerow.universe.attributes import MISSING, OTHER, not_
 
 LONGEST = 20_000  # a question has at most this many characters
 Names = Mapping[str, Any]
@@ -55,14 +55,14 @@ QUESTIONS: Names = {
         median, parity, quantile, ratio, share, threshold, top, total, variance,
     )
 }  # fmt: skip
-WORDS: Names = {"isnt": isnt, "date": datetime.date, "MISSING": MISSING, "OTHER": OTHER}
+WORDS: Names = {"not_": not_, "isnt": not_, "date": datetime.date, "MISSING": MISSING, "OTHER": OTHER}
 # methods of group_by(…) that a question may call
 OF_GROUPS = ("count", "mean", "median", "quantile", "share", "total", "variance")
 
 
 def question(text: str, more: Names | None = None) -> Query:
     """Parse a question. ``more`` are further names that it may call."""
-    found = read(text, {**QUESTIONS, **WORDS, **(more or {})})
+    found = read_question(text, {**QUESTIONS, **WORDS, **(more or {})})
     if not isinstance(found, Query):
         raise InvalidInput(
             f"A question must be made by {', '.join(QUESTIONS)}. Found {_short(text)}. For example count(smoker=True)."
@@ -70,7 +70,7 @@ def question(text: str, more: Names | None = None) -> Query:
     return found
 
 
-def read(text: str, names: Names) -> Any:
+def read_question(text: str, names: Names) -> Any:
     """Evaluate an expression of calls and literals. ``names`` lists everything that it may call."""
     if len(text) > LONGEST:
         raise InvalidInput(
@@ -117,10 +117,10 @@ class _Reader:
             case ast.List(elts=parts):
                 return list(map(self.value, parts))
             case ast.Set(elts=parts):
-                return self._made(node, frozenset, [self.value(part) for part in parts])
+                return self._make(node, frozenset, [self.value(part) for part in parts])
             case ast.Dict(keys=keys, values=values) if None not in keys:
                 pairs = [(self.value(key), self.value(value)) for key, value in zip(keys, values, strict=True) if key]
-                return self._made(node, dict, pairs)
+                return self._make(node, dict, pairs)
             case ast.UnaryOp(op=ast.USub() | ast.UAdd() as sign, operand=operand):
                 number = self.value(operand)
                 if isinstance(number, bool) or not isinstance(number, int | float):
@@ -137,11 +137,11 @@ class _Reader:
                     _refuse(node, "* or ** in a call")
                 values = [self.value(each) for each in given]
                 options = {str(each.arg): self.value(each.value) for each in named}
-                return self._made(node, self._function(function), *values, **options)
+                return self._make(node, self._function(function), *values, **options)
             case ast.Name() | ast.Attribute():
-                found = self._names.get(_dotted(node))
+                found = self._names.get(_dotted_name(node))
                 if found is None or callable(found):
-                    _refuse(node, f"{_dotted(node)!r}, which is no value")
+                    _refuse(node, f"{_dotted_name(node)!r}, which is no value")
                 return found
         _refuse(node, f"{type(node).__name__}")
 
@@ -161,13 +161,13 @@ class _Reader:
                 return method
         if isinstance(node, ast.Attribute) and node.attr == "over_time":
             return self._query(node.value).over_time
-        found: Callable[..., Any] | None = self._names.get(_dotted(node))
+        found: Callable[..., Any] | None = self._names.get(_dotted_name(node))
         if not callable(found):
             known = ", ".join(name for name, thing in self._names.items() if callable(thing))
-            _refuse(node, f"{_dotted(node)!r}", f"A question must be made of {known}")
+            _refuse(node, f"{_dotted_name(node)!r}", f"A question must be made of {known}")
         return found
 
-    def _made(self, node: ast.expr, function: Callable[..., Any], *given: Any, **named: Any) -> Any:
+    def _make(self, node: ast.expr, function: Callable[..., Any], *given: Any, **named: Any) -> Any:
         """Call a function. Refuse arguments that it does not accept, with their place."""
         try:
             return function(*given, **named)
@@ -181,13 +181,13 @@ class _Reader:
         )
 
 
-def _dotted(node: ast.expr) -> str:
+def _dotted_name(node: ast.expr) -> str:
     """Return a name, or names joined by dots; an empty text for anything else."""
     match node:
         case ast.Name(id=name):
             return name
         case ast.Attribute(value=inner, attr=name):
-            before = _dotted(inner)
+            before = _dotted_name(inner)
             return name if before in ("hr", "hedgerow", "datetime") else f"{before}.{name}"
     return ""
 

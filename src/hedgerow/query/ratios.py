@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from hedgerow._types import Array, Names
 from hedgerow.errors import BudgetExceeded, InvalidInput
-from hedgerow.query.composed import Answers, Composed, Ends, Knows, total_between
+from hedgerow.query.composed import AnswerKnowledge, ComposedQuestion, Ends, LinearKnowledge, total_between
 from hedgerow.query.counts import (
     QUESTIONS,
     Condition,
@@ -37,7 +37,7 @@ HALVINGS = 20  # number of bisections that find c if bins are cut
 
 
 @dataclass(frozen=True, eq=False)
-class Quotient(Composed):
+class Quotient(ComposedQuestion):
     """A quotient of two sums over the cells of ``names``."""
 
     universe: Universe
@@ -55,16 +55,16 @@ class Quotient(Composed):
         """Return two queries that bound the rate at which the sum of ``most`` (or of ``least``) falls as c rises."""
         raise NotImplementedError
 
-    def starts(self, known: Knows) -> tuple[float, float]:
+    def starts(self, known: LinearKnowledge) -> tuple[float, float]:
         """Return the c at which the sums of ``least`` and of ``most`` are about 0 on the hypothesis."""
         raise NotImplementedError
 
-    def ends(self, known: Knows) -> Ends:
+    def ends(self, known: LinearKnowledge) -> Ends:
         """Return the least and the greatest quotient that the knowledge allows."""
         lower, upper = self.starts(known)
         return self.end(known, lower, upper=False), self.end(known, upper, upper=True)
 
-    def end(self, known: Knows, c: float, *, upper: bool) -> float:
+    def end(self, known: LinearKnowledge, c: float, *, upper: bool) -> float:
         """Return the greatest, or the least, quotient that the sum at c and its slope allow."""
         low, high = self.between(known, (self.most if upper else self.least)(c))
         far = high if upper else low
@@ -76,18 +76,18 @@ class Quotient(Composed):
             return float(most if upper else least)
         return float(min(most, max(least, c + far / slope)))
 
-    def between(self, known: Knows, table: Array) -> tuple[float, float]:
+    def between(self, known: LinearKnowledge, table: Array) -> tuple[float, float]:
         """Return an interval for the sum of a table over the records."""
         return total_between(self.universe, self.names, np.broadcast_to(table, self.universe.sizes(self.names)), known)
 
-    def believed(self, known: Knows, table: Array) -> float:
+    def hypothesis_sum(self, known: LinearKnowledge, table: Array) -> float:
         """Return the sum of a table of finite numbers on the hypothesis."""
         table = np.broadcast_to(table, self.universe.sizes(self.names))
         least, most = float(table.min()), float(table.max())
         if least == most:
             return least
         scaled = np.clip((table - least) / (most - least), 0.0, 1.0)
-        return least + (most - least) * known.believed(Linear.from_table(self.universe, self.names, scaled))
+        return least + (most - least) * known.hypothesis_answer(Linear.from_table(self.universe, self.names, scaled))
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,46 +176,46 @@ class BoundMean(Quotient):
         """Return the lower and the upper count of the records."""
         return self.among.low, self.among.high
 
-    def starts(self, known: Knows) -> tuple[float, float]:
+    def starts(self, known: LinearKnowledge) -> tuple[float, float]:
         """Return the c at which the two sums are about 0 on the hypothesis."""
         if not self.is_coarse:
-            c = self.placed(self.best(known))
+            c = self.round_to_place(self.best(known))
             return c, c
-        return self.placed(self._zero(known, self.least)), self.placed(self._zero(known, self.most))
+        return self.round_to_place(self._zero(known, self.least)), self.round_to_place(self._zero(known, self.most))
 
-    def _zero(self, known: Knows, table: Callable[[float], Array]) -> float:
+    def _zero(self, known: LinearKnowledge, table: Callable[[float], Array]) -> float:
         """Return the c at which the sum of the table on the hypothesis is 0. The sum falls as c rises."""
         if self.among.is_exact:
-            mass = known.believed(self.among.low)
-            return float(self.low + self.believed(known, table(self.low)) / mass) if mass > 0 else self.low
+            mass = known.hypothesis_answer(self.among.low)
+            return float(self.low + self.hypothesis_sum(known, table(self.low)) / mass) if mass > 0 else self.low
         low, high = self.low, self.high
         for _ in range(HALVINGS):
             middle = (low + high) / 2
-            low, high = (middle, high) if self.believed(known, table(middle)) > 0 else (low, middle)
+            low, high = (middle, high) if self.hypothesis_sum(known, table(middle)) > 0 else (low, middle)
         return (low + high) / 2
 
-    def placed(self, c: float) -> float:
+    def round_to_place(self, c: float) -> float:
         """Round c to one of a few places, so that a repeat asks the same."""
         width = self.high - self.low
         return self.low + width * round((c - self.low) / width * STEPS) / STEPS if width > 0 else self.low
 
-    def best(self, known: Knows) -> float:
+    def best(self, known: LinearKnowledge) -> float:
         """Return the interpolated mean on the hypothesis."""
-        mass = known.believed(self.denominator)
-        share = known.believed(self.numerator) / mass if mass > 0 else 0.5
+        mass = known.hypothesis_answer(self.denominator)
+        share = known.hypothesis_answer(self.numerator) / mass if mass > 0 else 0.5
         return self.low + (self.high - self.low) * min(1.0, max(0.0, share))
 
-    def typical(self, known: Answers) -> float | None:
+    def typical(self, known: AnswerKnowledge) -> float | None:
         """Return the typical error of the sum at c, divided by the number of its records."""
-        table = np.broadcast_to(self.most(self.placed(self.best(known))), self.universe.sizes(self.names))
+        table = np.broadcast_to(self.most(self.round_to_place(self.best(known))), self.universe.sizes(self.names))
         width = float(table.max() - table.min())
         if width == 0:
             return 0.0
         query = Linear.from_table(self.universe, self.names, np.clip((table - table.min()) / width, 0.0, 1.0))
-        usual, mass = known.typical(query), known.believed(self.denominator)
+        usual, mass = known.typical(query), known.hypothesis_answer(self.denominator)
         return None if usual is None or mass <= 0 else usual * width / mass
 
-    def bought(self, known: Answers, within: float, free: Ends) -> Ends:
+    def buy(self, known: AnswerKnowledge, within: float, free: Ends) -> Ends:
         """Buy one linear query: Σ (x − c), with x the middle of each cell's values and c the middle of what is known.
 
         With T₋ ≤ T ≤ T₊ records, and |mean − c| ≤ w₀ known for free, a bar of b on the sum gives the mean to b/T₋ +
@@ -233,7 +233,7 @@ class BoundMean(Quotient):
         if self.is_coarse:
             coarse = BoundMean(self.universe, self.names, width, width, width, self.among).ends(known)[1] / 2
         ends = centre.ends(known)
-        c = centre.placed((ends[0] + ends[1]) / 2)
+        c = centre.round_to_place((ends[0] + ends[1]) / 2)
         reach = max(ends[1] - c, c - ends[0])
         doubt = (many - few) / few if few > 0 else np.inf
         unsold = coarse + reach * doubt / 2 if few > 0 else np.inf  # remains however tightly the sum is bought
@@ -290,19 +290,19 @@ class BoundRatio(Quotient):
         slope = self.below.low if upper else self.below.high
         return slope, slope
 
-    def starts(self, known: Knows) -> tuple[float, float]:
+    def starts(self, known: LinearKnowledge) -> tuple[float, float]:
         """Return the least and the greatest ratio on the hypothesis."""
         return _over(known, self.above.low, self.below.high), _over(known, self.above.high, self.below.low)
 
-    def best(self, known: Knows) -> float:
+    def best(self, known: LinearKnowledge) -> float:
         """Return the interpolated ratio on the hypothesis."""
         return _over(known, self.above.share, self.below.share)
 
 
-def _over(known: Knows, above: Linear, below: Linear) -> float:
+def _over(known: LinearKnowledge, above: Linear, below: Linear) -> float:
     """Divide one count by another on the hypothesis; 1 if the denominator is 0."""
-    mass = known.believed(below)
-    return known.believed(above) / mass if mass > 0 else 1.0
+    mass = known.hypothesis_answer(below)
+    return known.hypothesis_answer(above) / mass if mass > 0 else 1.0
 
 
 class Mean(Query):

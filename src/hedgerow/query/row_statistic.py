@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, final
 
 from hedgerow._checks import number
+from hedgerow._renamed import renamed_parameters
 from hedgerow._types import Names
 from hedgerow.errors import InvalidInput
 from hedgerow.query.bound import Bound
@@ -33,7 +34,7 @@ class RowStatistic(Query):
         """Refuse to bind: a statistic reads raw rows, not the coded table."""
         raise InvalidInput(
             "A statistic must be asked alone, in a session with rows. Found it among other questions. "
-            "Use session.ask(hr.statistic(…)), opened with hr.open(…, rows=True)."
+            "Use session.ask(hr.statistic(…)), opened with hr.open(…, keep_rows=True)."
         )
 
     def _identity(self) -> Any:
@@ -44,6 +45,7 @@ class RowStatistic(Query):
         return f"statistic({name}, {list(self.attributes)!r})"
 
 
+@renamed_parameters(spelling=True, vectorized="vectorised")
 def statistic(
     function: Callable[..., Any],
     attributes: str | Sequence[str],

@@ -22,14 +22,21 @@ from hedgerow._checks import number
 from hedgerow._types import Array, Names
 from hedgerow.errors import InvalidInput, TooLarge
 from hedgerow.query.bound import Bound, Estimate, Labels
-from hedgerow.query.composed import Answers, BoundCount, Composed, Ends, Knows, total_between
+from hedgerow.query.composed import (
+    AnswerKnowledge,
+    BoundCount,
+    ComposedQuestion,
+    Ends,
+    LinearKnowledge,
+    total_between,
+)
 from hedgerow.query.counts import (
     QUESTIONS,
-    AnswersMarginals,
     BoundMarginal,
-    Combined,
+    CombinedQuery,
     Condition,
     Count,
+    MarginalRespondent,
     Not,
     Parity,
     Query,
@@ -46,14 +53,14 @@ from hedgerow.universe.universe import Universe
 
 MOST_GROUPS = 20_000  # a question is asked of at most this many groups
 NOTHING = 1e-9  # tolerance, in rows, for the rounding of a whole number of rows in float64
-CONDITIONS = (Count, Combined, Not, Parity)
+CONDITIONS = (Count, CombinedQuery, Not, Parity)
 
 
 # Quantiles
 
 
 @dataclass(frozen=True, eq=False)
-class BoundQuantile(Composed):
+class BoundQuantile(ComposedQuestion):
     """The smallest value v such that at least a share ``q`` of the records have a value of at most v.
 
     Cells are in the order of their values. For q = 0 it is the least value of any record, so that q = 0 and q = 1 give
@@ -123,7 +130,7 @@ class BoundQuantile(Composed):
         mask = mask.reshape([-1 if name == self.attribute else 1 for name in names])
         return BoundMean(universe, names, mask, mask, mask, self.among)
 
-    def ends(self, known: Knows) -> Ends:
+    def ends(self, known: LinearKnowledge) -> Ends:
         """Return the ends of the quantile: from the first cell that may hold it to the last."""
         last, row = len(self.order) - 1, 1 / max(1.0, known.least_rows) if self.interpolated else 0.0
 
@@ -149,28 +156,28 @@ class BoundQuantile(Composed):
         lower, upper = min(lower, at), max(upper, at)
         return float(self.lowest[self.order[lower]]), float(self.highest[self.order[upper]])
 
-    def _cell(self, known: Knows) -> int:
+    def _cell(self, known: LinearKnowledge) -> int:
         """Return the place of the cell that holds the quantile of the hypothesis."""
 
-        everybody = known.believed(self.among.share)
+        everybody = known.hypothesis_answer(self.among.share)
 
         def is_short(place: int) -> bool:
-            below = self._believed(known, place)
+            below = self._believed_share(known, place)
             return below <= 1e-12 if self.q == 0 else below < self.q * everybody - 1e-12
 
         return min(len(self.order) - 1, 1 + _last_that(is_short, -1, len(self.order) - 1))
 
-    def _believed(self, known: Knows, place: int) -> float:
+    def _believed_share(self, known: LinearKnowledge, place: int) -> float:
         """Return the share of all records, on the hypothesis, that meet the condition in a cell up to ``place``."""
         part = self.below(place)
         table = part.middle * spread(self.among.share, part.names)
-        return known.believed(
+        return known.hypothesis_answer(
             Linear.from_table(self.universe, part.names, np.broadcast_to(table, self.universe.sizes(part.names)))
         )
 
-    def best(self, known: Knows) -> float:
+    def best(self, known: LinearKnowledge) -> float:
         """Return the interpolated quantile of the hypothesis."""
-        mass = known.believed(self.among.share)
+        mass = known.hypothesis_answer(self.among.share)
         if not self.interpolated:
             return self._value(known, self._cell(known), self.q * mass)
         rows, last = max(1.0, known.least_rows), len(self.order) - 1
@@ -180,18 +187,18 @@ class BoundQuantile(Composed):
         def of_rank(rank: int) -> float:
             """Return the value of the record of this rank, with cell counts rounded to whole records."""
             middle = (rank + 0.5) / rows
-            at = min(last, 1 + _last_that(lambda place: self._believed(known, place) < middle, -1, last))
+            at = min(last, 1 + _last_that(lambda place: self._believed_share(known, place) < middle, -1, last))
             return self._value(known, at, middle)
 
         along = max(0.0, h - first)
         return (1 - along) * of_rank(first) + (along * of_rank(first + 1) if along > NOTHING else 0.0)
 
-    def _value(self, known: Knows, at: int, mass: float) -> float:
+    def _value(self, known: LinearKnowledge, at: int, mass: float) -> float:
         """Return the point inside a cell at which the hypothesis reaches this share of all records."""
         cell = self.order[at]
         low, high = float(self.lowest[cell]), float(self.highest[cell])
-        before = self._believed(known, at - 1)
-        inside = self._believed(known, at) - before
+        before = self._believed_share(known, at - 1)
+        inside = self._believed_share(known, at) - before
         where = min(1.0, max(0.0, (mass - before) / inside)) if inside > 0 else 0.5
         if self.is_whole:
             return low + max(0, math.ceil(where * (high - low + 1)) - 1)
@@ -213,7 +220,7 @@ def _last_that(holds: Callable[[int], bool], low: int, high: int) -> int:
 
 
 @dataclass(frozen=True, eq=False)
-class BoundTotal(Composed):
+class BoundTotal(ComposedQuestion):
     """Σ x over the records of a condition, as a sum of fractions. Multiplied by the number of rows it is the total."""
 
     part: BoundMean
@@ -245,21 +252,21 @@ class BoundTotal(Composed):
         """Least and greatest contribution of a record, 0 included."""
         return min(0.0, self.part.low), max(0.0, self.part.high)
 
-    def ends(self, known: Knows) -> Ends:
+    def ends(self, known: LinearKnowledge) -> Ends:
         """Return the least and the greatest sum that the knowledge allows."""
         return self.part.between(known, self.part.least(0.0))[0], self.part.between(known, self.part.most(0.0))[1]
 
-    def best(self, known: Knows) -> float:
+    def best(self, known: LinearKnowledge) -> float:
         """Return the interpolated sum on the hypothesis."""
         table = self.part.middle * spread(self.part.among.share, self.part.names)
-        return self.part.believed(known, table)
+        return self.part.hypothesis_sum(known, table)
 
 
 # Variances and correlations
 
 
 @dataclass(frozen=True, eq=False)
-class BoundVariance(Composed):
+class BoundVariance(ComposedQuestion):
     """E(x − c)² − (E x − c)². With c near the mean, its error is that of the first term."""
 
     part: BoundMean
@@ -291,16 +298,18 @@ class BoundVariance(Composed):
         """0, and a quarter of the squared range."""
         return 0.0, (self.part.high - self.part.low) ** 2 / 4
 
-    def ends(self, known: Knows) -> Ends:
+    def ends(self, known: LinearKnowledge) -> Ends:
         """Return the least and the greatest variance that the knowledge allows."""
-        c = self.part.placed(self.part.best(known))
-        squares = about(self.part, *_product(_shifted(self.part, c), _shifted(self.part, c), same=True)).ends(known)
+        c = self.part.round_to_place(self.part.best(known))
+        squares = about(self.part, *_product(_shift_range(self.part, c), _shift_range(self.part, c), same=True)).ends(
+            known
+        )
         low, high = (end - c for end in self.part.ends(known))
         nearest = 0.0 if low <= 0 <= high else min(low * low, high * high)
         least, most = self.limits
         return max(least, squares[0] - max(low * low, high * high)), min(most, squares[1] - nearest)
 
-    def best(self, known: Knows) -> float:
+    def best(self, known: LinearKnowledge) -> float:
         """Return the interpolated variance on the hypothesis."""
         c = self.part.best(known)
         table = (self.part.middle - c) ** 2 + self.inner
@@ -308,7 +317,7 @@ class BoundVariance(Composed):
 
 
 @dataclass(frozen=True, eq=False)
-class BoundCorrelation(Composed):
+class BoundCorrelation(ComposedQuestion):
     """Cov(a, b) / (sd(a)·sd(b)), each factor within its interval."""
 
     first: BoundMean
@@ -342,10 +351,10 @@ class BoundCorrelation(Composed):
         """Variances of both attributes."""
         return BoundVariance(self.first, self.inner[0]), BoundVariance(self.second, self.inner[1])
 
-    def ends(self, known: Knows) -> Ends:
+    def ends(self, known: LinearKnowledge) -> Ends:
         """Return the least and the greatest correlation that the knowledge allows."""
-        places = [part.placed(part.best(known)) for part in (self.first, self.second)]
-        shifted = [_shifted(part, c) for part, c in zip((self.first, self.second), places, strict=True)]
+        places = [part.round_to_place(part.best(known)) for part in (self.first, self.second)]
+        shifted = [_shift_range(part, c) for part, c in zip((self.first, self.second), places, strict=True)]
         product = about(self.first, *_product(*shifted, same=False)).ends(known)
         off = [[end - c for end in part.ends(known)] for part, c in zip((self.first, self.second), places, strict=True)]
         moved = [a * b for a, b in itertools.product(*off)]
@@ -361,7 +370,7 @@ class BoundCorrelation(Composed):
 
         return over(low, upper=False), over(high, upper=True)
 
-    def best(self, known: Knows) -> float:
+    def best(self, known: LinearKnowledge) -> float:
         """Return the interpolated correlation on the hypothesis."""
         means = [part.best(known) for part in (self.first, self.second)]
         table = (self.first.middle - means[0]) * (self.second.middle - means[1])
@@ -374,7 +383,7 @@ def about(part: BoundMean, lowest: Array, highest: Array) -> BoundMean:
     return BoundMean(part.universe, part.names, lowest, highest, (lowest + highest) / 2, part.among)
 
 
-def _shifted(part: BoundMean, c: float) -> tuple[Array, Array]:
+def _shift_range(part: BoundMean, c: float) -> tuple[Array, Array]:
     """Return the lowest and highest values minus c."""
     return part.lowest - c, part.highest - c
 
@@ -389,11 +398,11 @@ def _product(first: tuple[Array, Array], second: tuple[Array, Array], *, same: b
     return np.minimum.reduce(np.broadcast_arrays(*corners)), np.maximum.reduce(np.broadcast_arrays(*corners))
 
 
-def _believed_mean(part: BoundMean, known: Knows, table: Array) -> float:
+def _believed_mean(part: BoundMean, known: LinearKnowledge, table: Array) -> float:
     """Return the mean of a table over the records of the condition, on the hypothesis."""
     among = part.among.share
-    mass = known.believed(among)
-    return part.believed(known, table * spread(among, part.names)) / mass if mass > 0 else 0.0
+    mass = known.hypothesis_answer(among)
+    return part.hypothesis_sum(known, table * spread(among, part.names)) / mass if mass > 0 else 0.0
 
 
 def _inner_variance(universe: Universe, attribute: str, resolution: Resolution) -> Array:
@@ -411,12 +420,12 @@ def _inner_variance(universe: Universe, attribute: str, resolution: Resolution) 
 
 
 @dataclass(frozen=True, eq=False)
-class BoundDifference(Composed):
+class BoundDifference(ComposedQuestion):
     """The difference of two numbers. For two counts the bar of the difference itself is used, too."""
 
     universe: Universe
-    first: Composed
-    second: Composed
+    first: ComposedQuestion
+    second: ComposedQuestion
     is_fraction: bool = False
 
     @property
@@ -445,24 +454,24 @@ class BoundDifference(Composed):
         first, second = self.first.limits, self.second.limits
         return first[0] - second[1], first[1] - second[0]
 
-    def ends(self, known: Knows) -> Ends:
+    def ends(self, known: LinearKnowledge) -> Ends:
         """Return the least and the greatest difference that the knowledge allows."""
         first, second = self.first.ends(known), self.second.ends(known)
         low, high = first[0] - second[1], first[1] - second[0]
         if self._is_of_counts:
-            least, most = (self._joined(upper=upper) for upper in (False, True))
+            least, most = (self._join_extremes(upper=upper) for upper in (False, True))
             low, high = max(low, self._total(least, known)[0]), min(high, self._total(most, known)[1])
         return low, high
 
-    def best(self, known: Knows) -> float:
+    def best(self, known: LinearKnowledge) -> float:
         """Return the difference of the best answers to the parts."""
         return float(self.first.best(known) - self.second.best(known))
 
-    def bought(self, known: Answers, within: float, free: Ends) -> Ends:
+    def buy(self, known: AnswerKnowledge, within: float, free: Ends) -> Ends:
         """Buy the difference of two counts as one linear query."""
         if not self._is_of_counts or self.is_coarse:
-            return super().bought(known, within, free)
-        names, table = self._joined(upper=True)
+            return super().buy(known, within, free)
+        names, table = self._join_extremes(upper=True)
         query = Linear.from_table(self.universe, names, (table + 1) / 2)
         low, high = known.buy(query, within / 2)
         return 2 * low - 1, 2 * high - 1
@@ -470,9 +479,9 @@ class BoundDifference(Composed):
     @property
     def _is_of_counts(self) -> bool:
         """True if both parts are counts, and not differences, which are fractions too."""
-        return all(isinstance(part, Single | BoundCount) for part in (self.first, self.second))
+        return all(isinstance(part, SingleQuestion | BoundCount) for part in (self.first, self.second))
 
-    def _joined(self, *, upper: bool) -> tuple[Names, Array]:
+    def _join_extremes(self, *, upper: bool) -> tuple[Names, Array]:
         """Return the most, or the least, that a record may add to the difference, by cell."""
         first, second = (_sides(part) for part in (self.first, self.second))
         plus, minus = (first[1], second[0]) if upper else (first[0], second[1])
@@ -480,13 +489,13 @@ class BoundDifference(Composed):
         require_table(names, self.universe.sizes(names))
         return names, np.broadcast_to(spread(plus, names) - spread(minus, names), self.universe.sizes(names))
 
-    def _total(self, joined: tuple[Names, Array], known: Knows) -> tuple[float, float]:
+    def _total(self, joined: tuple[Names, Array], known: LinearKnowledge) -> tuple[float, float]:
         """Return an interval for the sum of a joined table."""
         return total_between(self.universe, joined[0], joined[1], known)
 
 
 @dataclass(frozen=True, eq=False)
-class Single(Composed):
+class SingleQuestion(ComposedQuestion):
     """One linear query as a part of a composed question."""
 
     query: Linear
@@ -509,27 +518,27 @@ class Single(Composed):
         """Return 0: a linear query keeps no table."""
         return 0
 
-    def ends(self, known: Knows) -> Ends:
+    def ends(self, known: LinearKnowledge) -> Ends:
         """Return the interval of the query."""
         return known.interval(self.query)
 
-    def best(self, known: Knows) -> float:
+    def best(self, known: LinearKnowledge) -> float:
         """Return the answer to the query."""
         return known.value(self.query)
 
 
-def _sides(part: Composed) -> tuple[Linear, Linear]:
+def _sides(part: ComposedQuestion) -> tuple[Linear, Linear]:
     """Return the lower and the upper linear query of a count."""
-    if isinstance(part, Single):
+    if isinstance(part, SingleQuestion):
         return part.query, part.query
     assert isinstance(part, BoundCount)
     return part.low, part.high
 
 
-def _part(query: Query, universe: Universe, resolution: Resolution) -> Composed:
+def _part(query: Query, universe: Universe, resolution: Resolution) -> ComposedQuestion:
     """Bind a part of a difference or of a histogram; refuse anything but one number."""
     found = _single(query, universe, resolution)
-    if isinstance(found, Composed) and not isinstance(found, Several | BoundTop) and not found.in_rows:
+    if isinstance(found, ComposedQuestion) and not isinstance(found, SeveralQuestions | BoundTop) and not found.in_rows:
         return found
     raise InvalidInput(
         f"A difference must be between two numbers, such as counts or means. Found {query!r}. Compare its cells "
@@ -541,10 +550,10 @@ def _part(query: Query, universe: Universe, resolution: Resolution) -> Composed:
 
 
 @dataclass(frozen=True, eq=False)
-class Several(Composed):
+class SeveralQuestions(ComposedQuestion):
     """Questions of one kind, one for each cell of a table."""
 
-    parts: tuple[Composed, ...]
+    parts: tuple[ComposedQuestion, ...]
     axes: Labels
     is_fraction: bool
 
@@ -592,22 +601,22 @@ class Several(Composed):
         """Limits of each part."""
         return self._each(lambda part: part.limits[0]), self._each(lambda part: part.limits[1])
 
-    def _each(self, of: Callable[[Composed], float]) -> Array:
+    def _each(self, of: Callable[[ComposedQuestion], float]) -> Array:
         """Apply a function to every part."""
         return np.array([of(part) for part in self.parts], dtype=float).reshape(self.shape)
 
-    def ends(self, known: Knows) -> Ends:
+    def ends(self, known: LinearKnowledge) -> Ends:
         """Return the ends of each part."""
         found = np.array([part.ends(known) for part in self.parts], dtype=float).reshape(*self.shape, 2)
         return found[..., 0], found[..., 1]
 
-    def best(self, known: Knows) -> Array:
+    def best(self, known: LinearKnowledge) -> Array:
         """Return the best answer to each part."""
         return self._each(lambda part: part.best(known))
 
 
 @dataclass(frozen=True, eq=False)
-class BoundTop(Composed):
+class BoundTop(ComposedQuestion):
     """Cells of an attribute, sorted by frequency."""
 
     whole: BoundMarginal
@@ -630,7 +639,7 @@ class BoundTop(Composed):
         """Attribute set of the marginal."""
         return self.whole.tables
 
-    def ask(self, respondent: AnswersMarginals, within: float | None) -> Estimate:  # type: ignore[override]
+    def ask(self, respondent: MarginalRespondent, within: float | None) -> Estimate:  # type: ignore[override]
         """Return the k most frequent cells, followed by all that the bars do not exclude from the top k."""
         said = self.whole.ask(respondent, within)
         values = np.asarray(said.value)
@@ -662,7 +671,7 @@ class Statistic(Query):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Quantile(Statistic):
+class QuantileStatistic(Statistic):
     """A quantile, made by ``quantile`` or ``median``."""
 
     attribute: str
@@ -690,7 +699,7 @@ class Quantile(Statistic):
         return BoundQuantile(universe, self.attribute, self.q, low, high, order, among, whole, between)
 
 
-class InterpolatedQuantile(Quantile):
+class InterpolatedQuantile(QuantileStatistic):
     """A quantile between neighboring values, made by ``interpolated_quantile``."""
 
     is_interpolated: ClassVar[bool] = True
@@ -775,7 +784,7 @@ class Histogram(Statistic):
             raise InvalidInput(f"edges must be at least two increasing numbers. Found {cuts[:6]!r}. Sort them.")
         object.__setattr__(self, "edges", cuts)
 
-    def on(self, universe: Universe, resolution: Resolution = "values") -> Several:
+    def on(self, universe: Universe, resolution: Resolution = "values") -> SeveralQuestions:
         """Bind one count for each bin."""
         declared = universe[self.attribute]
         if self.edges is None:
@@ -785,12 +794,12 @@ class Histogram(Statistic):
             labels = tuple(declared.labels)
         else:
             cells, labels = _half_open(universe, self.attribute, self.edges), tuple(Range(edges=self.edges).labels)
-        none = Single(Linear((), (), (), np.array(0.0), True))
+        none = SingleQuestion(Linear((), (), (), np.array(0.0), True))
         parts = tuple(
             none if cell is None else _part(cell if self.where is None else cell & self.where, universe, resolution)
             for cell in cells
         )
-        return Several(parts, ((self.attribute, labels),), True)
+        return SeveralQuestions(parts, ((self.attribute, labels),), True)
 
 
 def _half_open(universe: Universe, attribute: str, edges: tuple[float, ...]) -> list[Query | None]:
@@ -848,7 +857,7 @@ class Difference(Statistic):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Grouped(Statistic):
+class GroupedQuestion(Statistic):
     """A question for each group, made by ``group_by``. Without one, the fraction of records in each group."""
 
     attributes: tuple[str, ...]
@@ -863,7 +872,7 @@ class Grouped(Statistic):
             type(None),
             Mean,
             Share,
-            Quantile,
+            QuantileStatistic,
             InterpolatedQuantile,
             Total,
             Variance,
@@ -880,7 +889,7 @@ class Grouped(Statistic):
             return marginal(*self.attributes).on(universe)
         parts = tuple(_single(part, universe, resolution) for part in self.parts(universe).ravel().tolist())
         axes = tuple((name, tuple(universe[name].labels)) for name in self.attributes)
-        return Several(parts, axes, all(part.is_fraction for part in parts))
+        return SeveralQuestions(parts, axes, all(part.is_fraction for part in parts))
 
     def parts(self, universe: Universe) -> NDArray[np.object_]:
         """Return the question of each group, as an array with one axis per attribute."""
@@ -903,14 +912,14 @@ class Grouped(Statistic):
 def require_kept(what: str, universe: Universe, alike: Sequence[Query], times: int, way_out: str) -> None:
     """Refuse to ask these questions ``times`` times if the tables that they leave cached exceed the memory limit."""
     parts = [bound(query, universe) for query in alike]
-    cells = sum(part.kept_cells(universe) for part in parts if isinstance(part, Composed)) * times
+    cells = sum(part.kept_cells(universe) for part in parts if isinstance(part, ComposedQuestion)) * times
     _memory.require(f"{what}, with a table for each group,", cells, _memory.KEPT, way_out)
 
 
-def _single(query: Query, universe: Universe, resolution: Resolution) -> Composed:
+def _single(query: Query, universe: Universe, resolution: Resolution) -> ComposedQuestion:
     """Bind a question; a linear query becomes a composed one."""
     found = bound(query, universe, resolution)
-    return Single(found) if isinstance(found, Linear) else found  # type: ignore[return-value]
+    return SingleQuestion(found) if isinstance(found, Linear) else found  # type: ignore[return-value]
 
 
 def _among(query: Query, group: Query) -> Query:
@@ -934,31 +943,31 @@ class Groups:
 
     def count(self, where: Query | None = None) -> Query:
         """Ask for the fraction of records in each group, counting only those of ``where`` if given."""
-        return Grouped(self._attributes, where)
+        return GroupedQuestion(self._attributes, where)
 
     def mean(self, attribute: str, where: Query | None = None) -> Query:
         """Ask for the mean of an attribute in each group."""
-        return Grouped(self._attributes, mean(attribute, where))
+        return GroupedQuestion(self._attributes, mean(attribute, where))
 
     def share(self, part: Query, where: Query | None = None) -> Query:
         """Ask for the fraction of each group for which ``part`` holds."""
-        return Grouped(self._attributes, share(part, Count(()) if where is None else where))
+        return GroupedQuestion(self._attributes, share(part, Count(()) if where is None else where))
 
     def median(self, attribute: str, where: Query | None = None) -> Query:
         """Ask for the median of an attribute in each group."""
-        return Grouped(self._attributes, median(attribute, where))
+        return GroupedQuestion(self._attributes, median(attribute, where))
 
     def quantile(self, attribute: str, q: float, where: Query | None = None) -> Query:
         """Ask for a quantile of an attribute in each group."""
-        return Grouped(self._attributes, quantile(attribute, q, where))
+        return GroupedQuestion(self._attributes, quantile(attribute, q, where))
 
     def total(self, attribute: str, where: Query | None = None) -> Query:
         """Ask for the sum of an attribute over each group."""
-        return Grouped(self._attributes, total(attribute, where))
+        return GroupedQuestion(self._attributes, total(attribute, where))
 
     def variance(self, attribute: str, where: Query | None = None) -> Query:
         """Ask for the variance of an attribute in each group."""
-        return Grouped(self._attributes, variance(attribute, where))
+        return GroupedQuestion(self._attributes, variance(attribute, where))
 
     def __repr__(self) -> str:
         return f"group_by({', '.join(map(repr, self._attributes))})"
@@ -978,7 +987,7 @@ def quantile(attribute: str, q: float, where: Query | None = None) -> Query:
     where : Query, optional
         A count that selects the records. Default: all.
     """
-    return Quantile(attribute, q, where)
+    return QuantileStatistic(attribute, q, where)
 
 
 def interpolated_quantile(attribute: str, q: float, where: Query | None = None) -> Query:
@@ -995,7 +1004,7 @@ def median(attribute: str, where: Query | None = None) -> Query:
 
     ``where`` is a count that selects the records.
     """
-    return Quantile(attribute, 0.5, where)
+    return QuantileStatistic(attribute, 0.5, where)
 
 
 def total(attribute: str, where: Query | None = None) -> Query:
@@ -1074,13 +1083,13 @@ def _number(name: str, value: object) -> float:
 
 
 STATISTICS: dict[str, type[Query]] = {
-    "quantile": Quantile,
+    "quantile": QuantileStatistic,
     "interpolated_quantile": InterpolatedQuantile,
     "total": Total,
     "variance": Variance,
     "correlation": Correlation,
     "histogram": Histogram,
-    "group_by": Grouped,
+    "group_by": GroupedQuestion,
     "top": Top,
     "difference": Difference,
 }

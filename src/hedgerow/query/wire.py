@@ -36,7 +36,17 @@ from typing import Any
 import numpy as np
 
 from hedgerow.errors import InvalidInput
-from hedgerow.query.counts import Combined, Count, Marginal, Not, OverTime, Parity, Query, Weighted, linear
+from hedgerow.query.counts import (
+    CombinedQuery,
+    Count,
+    Marginal,
+    Not,
+    OverTime,
+    Parity,
+    Query,
+    WeightedQuery,
+    linear,
+)
 from hedgerow.query.counts import marginal as make_marginal
 from hedgerow.query.counts import parity as make_parity
 from hedgerow.query.linear import Linear, require_weights
@@ -78,7 +88,7 @@ from hedgerow.query.wire_values import (
     write_whole,
 )
 from hedgerow.query.workloads import WORKLOADS
-from hedgerow.universe.attributes import Attribute, Categories, Flag, Integers, Range, isnt
+from hedgerow.universe.attributes import Attribute, Categories, Flag, Integers, Range, not_
 from hedgerow.universe.dates import Dates
 from hedgerow.universe.universe import Universe
 
@@ -241,14 +251,14 @@ register("Universe", Universe, _write_universe, _read_universe)
 # Questions. Differences that do not change a question (order, repeats) do not change its text.
 
 
-def _sorted(records: Iterable[Json]) -> list[Json]:
+def _sort_records(records: Iterable[Json]) -> list[Json]:
     """Return distinct records, sorted by their text."""
     return [record for _, record in sorted({text_of(record): record for record in records}.items())]
 
 
 def _write_predicate(predicate: Any) -> Json:
     """Return a predicate as a record."""
-    if isinstance(predicate, isnt):
+    if isinstance(predicate, not_):
         return {"kind": "isnt", "predicate": _write_predicate(predicate.predicate)}
     if isinstance(predicate, np.ndarray) and predicate.ndim == 1 and predicate.dtype == bool:
         return {"kind": "mask", "cells": write_array(predicate)}
@@ -273,7 +283,7 @@ def _read_predicate(record: Json) -> Any:
     """Rebuild a predicate from its record."""
     kind = kind_of(record)
     if kind == "isnt":
-        return isnt(_read_predicate(*fields(record, "predicate")))
+        return not_(_read_predicate(*fields(record, "predicate")))
     if kind == "mask":
         mask = read_array(fields(record, "cells")[0], "bool")
         return mask if mask.ndim == 1 else refuse("A mask", "of one axis", mask.ndim)
@@ -293,7 +303,9 @@ def _end(end: Any) -> Any:
 
 
 def _write_count(query: Count) -> dict[str, Json]:
-    return {"predicates": _sorted([write_text("A name", name), _write_predicate(p)] for name, p in query.predicates)}
+    return {
+        "predicates": _sort_records([write_text("A name", name), _write_predicate(p)] for name, p in query.predicates)
+    }
 
 
 def _read_count(predicates: Json) -> Count:
@@ -301,12 +313,12 @@ def _read_count(predicates: Json) -> Count:
     return Count(tuple((read_text("A name", name), _read_predicate(predicate)) for name, predicate in pairs))
 
 
-def _read_combined(operation: Json, parts: Json) -> Combined:
+def _read_combined(operation: Json, parts: Json) -> CombinedQuery:
     if operation not in ("and", "or"):
         refuse("operation", "'and' or 'or'", operation)
     if not read_list("parts", parts):
         refuse("parts", "at least one question", parts)
-    return Combined(operation, tuple(thing("a part", part, Query) for part in parts))
+    return CombinedQuery(operation, tuple(thing("a part", part, Query) for part in parts))
 
 
 def _write_set(query: Parity) -> dict[str, Json]:
@@ -332,15 +344,15 @@ def _read_mean(attribute: Json, where: Json) -> Any:
     return mean(read_text("attribute", attribute), None if where is None else thing("where", where, Query))
 
 
-def _write_combined(query: Combined) -> dict[str, Json]:
-    return {"operation": query.operation, "parts": _sorted(inner(part) for part in query.parts)}
+def _write_combined(query: CombinedQuery) -> dict[str, Json]:
+    return {"operation": query.operation, "parts": _sort_records(inner(part) for part in query.parts)}
 
 
 def _read_not(part: Json) -> Any:
     return ~thing("a part", part, Query)
 
 
-def _write_linear(query: Weighted) -> dict[str, Json]:
+def _write_linear(query: WeightedQuery) -> dict[str, Json]:
     return {"attributes": write_names("A name", query.attributes), "weights": write_array(query.weights)}
 
 
@@ -350,11 +362,11 @@ def _write_mean(query: Mean) -> dict[str, Json]:
 
 
 register("count", Count, _write_count, _read_count)
-register("combined", Combined, _write_combined, _read_combined)
+register("combined", CombinedQuery, _write_combined, _read_combined)
 register("not", Not, lambda query: {"part": inner(query.part)}, _read_not)
 register("parity", Parity, _write_set, functools.partial(_read_set, make_parity))
 register("marginal", Marginal, _write_axes, functools.partial(_read_set, make_marginal))
-register("linear", Weighted, _write_linear, _read_linear)
+register("linear", WeightedQuery, _write_linear, _read_linear)
 register("mean", Mean, _write_mean, _read_mean)
 register(
     "share",

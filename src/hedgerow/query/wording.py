@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.errors import InvalidInput
-from hedgerow.query.counts import Count, Query, Weighted
+from hedgerow.query.counts import Count, Query, WeightedQuery
 from hedgerow.query.linear import Linear
-from hedgerow.universe.attributes import Attribute, Integers, isnt
+from hedgerow.universe.attributes import Attribute, Integers, not_
 from hedgerow.universe.dates import Dates
 from hedgerow.universe.universe import Universe
 
@@ -24,7 +24,7 @@ def asked_again(query: Linear, universe: Universe) -> Query:
     if query.is_count and query.vectors is not None:
         masks = zip(query.attributes, query.vectors, strict=True)
         return Count(tuple((name, _predicate(universe[name], np.asarray(mask, bool))) for name, mask in masks))
-    return Weighted(query.attributes, np.asarray(query.table, float))
+    return WeightedQuery(query.attributes, np.asarray(query.table, float))
 
 
 def _predicate(attribute: Attribute, mask: NDArray[np.bool_]) -> Any:
@@ -53,5 +53,5 @@ def _ways(attribute: Attribute, mask: NDArray[np.bool_]) -> Iterator[Any]:
             yield attribute.edges[places[0]], end
     others = [label for label, is_in in zip(labels, mask, strict=True) if not is_in]
     if len(others) == 1:
-        yield isnt(others[0])
+        yield not_(others[0])
     yield {label for label, is_in in zip(labels, mask, strict=True) if is_in}

@@ -29,7 +29,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow._memory import written
+from hedgerow._memory import format_bytes
 from hedgerow.errors import HedgerowError, InvalidRelease
 from hedgerow.query.wire_values import DTYPES, Json, kind_of, read_array, write_array
 from hedgerow.release_file.signing import PrivateKey, PublicKey, public_key, sign, verify
@@ -164,7 +164,7 @@ def unpacked(data: bytes, limit: int = LIMIT, key: PublicKey | None = None) -> C
     owner = None if key is None else public_key(key)
     with one_error():
         if len(data) > limit:
-            _refuse(f"at most {written(limit)}", written(len(data)), "Raise limit= if you trust its source")
+            _refuse(f"at most {format_bytes(limit)}", format_bytes(len(data)), "Raise limit= if you trust its source")
         with zipfile.ZipFile(io.BytesIO(data)) as file:
             sizes = _require_members(file, limit)
             manifest = _member(file, MANIFEST, sizes)
@@ -204,7 +204,7 @@ def _require_members(file: zipfile.ZipFile, limit: int) -> dict[str, int]:
     if not {MANIFEST, DOCUMENT} <= set(sizes):
         _refuse("of a manifest and a document", "none of them", "Check that it is a .hedgerow file")
     if sum(sizes.values()) > limit:
-        _refuse(f"at most {written(limit)} once unpacked", "more", "Raise limit= if you trust its source")
+        _refuse(f"at most {format_bytes(limit)} once unpacked", "more", "Raise limit= if you trust its source")
     return sizes
 
 
@@ -302,7 +302,7 @@ def _with_arrays(record: Json, arrays: dict[str, NDArray[Any]], used: set[str], 
             used.add(name)
             placed += arrays[name].nbytes
             if placed > limit:
-                _refuse(f"of arrays of at most {written(limit)}", "more", "Raise limit= if you trust its source")
+                _refuse(f"of arrays of at most {format_bytes(limit)}", "more", "Raise limit= if you trust its source")
             return write_array(arrays[name])
         if isinstance(record, dict):
             return {name: filled(part) for name, part in record.items()}

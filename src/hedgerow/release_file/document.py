@@ -13,9 +13,9 @@ from hedgerow._types import Array, Names
 from hedgerow.engine.practical.measurement import Measurement
 from hedgerow.engine.practical.public import PracticalAnswers, read_practical, write_practical
 from hedgerow.engine.public import PublicAnswers
-from hedgerow.engine.release import Offline
+from hedgerow.engine.release import ReleaseEngine
 from hedgerow.engine.theory import TheoryAnswers
-from hedgerow.engine.wire import Answered, bound_question, question_of
+from hedgerow.engine.wire import AnsweredQuestion, bound_question, question_of
 from hedgerow.errors import InvalidInput
 from hedgerow.model.hypothesis import Hypothesis
 from hedgerow.model.junction_tree import junction_cells
@@ -89,7 +89,7 @@ def _write_answers(answers: Sequence[RecordedAnswer]) -> Json:
     for each in answers:
         asked = question_of(each.bound)
         if asked is not None:
-            found.append([write_number("cost", each.cost), inner(Answered(asked[0], each.estimate, asked[1]))])
+            found.append([write_number("cost", each.cost), inner(AnsweredQuestion(asked[0], each.estimate, asked[1]))])
     return found
 
 
@@ -104,7 +104,7 @@ def _write_public(public: PublicAnswers) -> Json:
                 "rows": write_number("rows", public.rows),
                 "doubt": write_number("doubt", public.doubt),
             }
-        case Offline():
+        case ReleaseEngine():
             return {
                 "profile": "mwem",
                 "hypothesis": _write_hypothesis(public.hypothesis),
@@ -189,7 +189,7 @@ def _read_answers(universe: Universe, record: Json) -> tuple[RecordedAnswer, ...
     for pair in read_list("answers", record):
         if type(pair) is not list or len(pair) != 2:
             refuse("An answer", "a cost and an answered question", pair)
-        answered = thing("an answer", pair[1], Answered)
+        answered = thing("an answer", pair[1], AnsweredQuestion)
         bound = bound_question(answered.question, universe, answered.resolution)
         found.append(RecordedAnswer(bound, _fitting(universe, bound, answered.estimate), _positive("cost", pair[0])))
     return tuple(found)
@@ -228,10 +228,10 @@ def _read_theory(universe: Universe, record: Json, _: int | None) -> TheoryAnswe
     )
 
 
-def _read_mwem(universe: Universe, record: Json, _: int | None) -> Offline:
+def _read_mwem(universe: Universe, record: Json, _: int | None) -> ReleaseEngine:
     _, hypothesis, rows, error, promised = fields(record, "profile", "hypothesis", "rows", "error", "promised")
     queries = [_query(universe, query) for query in read_list("promised", promised)]
-    return Offline(
+    return ReleaseEngine(
         _read_hypothesis(universe, hypothesis), max(1.0, _positive("rows", rows)), _positive("error", error),
         {query.key: query for query in queries},
     )  # fmt: skip

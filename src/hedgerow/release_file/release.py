@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from hedgerow._memory import in_bytes, in_force, limited
+from hedgerow._memory import in_bytes, in_force, limit_memory
 from hedgerow._threads import one_thread
 from hedgerow.answer import Answer
 from hedgerow.answering.answer_cache import AnswerCache
@@ -77,7 +77,7 @@ class Release(Askable):
     def __init__(self, data: bytes, *, key: PublicKey | None = None, limit: int | None = None) -> None:
         """Read the bytes of a release file. Use ``hr.load`` instead of calling this."""
         self._bytes, self._key = data, key
-        with limited(limit):
+        with limit_memory(limit):
             contents = unpacked(data, in_force(), key)
             with one_error(), one_thread:
                 published = read_document(contents.document)
@@ -112,7 +112,7 @@ class Release(Askable):
             return _view, (self._bytes, self._limit, names[0], names[-1])
         return _again, (self._bytes, self._limit)
 
-    def over(self, first: str, last: str | None = None) -> Release:
+    def select_blocks(self, first: str, last: str | None = None) -> Release:
         """Return a view of this release that answers about one block, or about a range of blocks.
 
         Parameters
@@ -213,14 +213,14 @@ class Release(Askable):
         """
         require_scale(scale)
         self._require_answerable(query)
-        with limited(self._limit):
+        with limit_memory(self._limit):
             bound = bind_questions([query], self.universe, resolution)[0]
             return self._asked(query, bound, None if within is None else bar_of_answer(within, bound), scale)
 
     def price(self, query: Query, *, within: float | None = None, resolution: Resolution = "values") -> float:
         """Return 0 if the answer has a bar of ``within``; refuse otherwise, because a release buys nothing."""
         self._require_answerable(query)
-        with limited(self._limit), self._alone():
+        with limit_memory(self._limit), self._alone():
             bound = bind_questions([query], self.universe, resolution)[0]
             wanted = bar_of_answer(within, bound)
             return 0.0 if self._cache.has(bound, wanted) else self._engine.price(bound, wanted)
@@ -264,7 +264,7 @@ class Release(Askable):
         pandas.DataFrame
         """
         wanted = require_record_options(round(self.rows) if rows is None else rows, resolution)
-        with limited(self._limit), self._alone():
+        with limit_memory(self._limit), self._alone():
             return synthetic_records(
                 self.hypothesis, wanted, lambda: public_generator(seed), resolution, self.certificate
             )
@@ -358,7 +358,7 @@ def load(source: str | Path | bytes, key: PublicKey | None = None, limit: int | 
     most = in_bytes(limit)
     if isinstance(source, bytes):
         return Release(source, key=key, limit=most)
-    with limited(most):
+    with limit_memory(most):
         allowed = in_force()
     try:
         with Path(source).open("rb") as file:
@@ -377,4 +377,4 @@ def _again(data: bytes, limit: int | None) -> Release:
 
 def _view(data: bytes, limit: int | None, first: str, last: str) -> Release:
     """Rebuild a pickled view of some blocks."""
-    return Release(data, limit=limit).over(first, last)
+    return Release(data, limit=limit).select_blocks(first, last)

@@ -5,7 +5,7 @@ An analyst asks k queries, each a vector of values in [0, 1] over the cells of a
 
 ``at_random`` does not adapt, and is the control. ``greedy`` combines the queries that correlated with the sample so
 far (the classic false discovery). ``least_squares`` reconstructs which cells the sample has (Dinur & Nissim 2003).
-``tracing`` scores each cell by its correlation with the answers' errors (Dwork et al. 2015, *Robust traceability*)
+``trace_records`` scores each cell by its correlation with the answers' errors (Dwork et al. 2015, *Robust traceability*)
 and asks for the cells that look like members.
 """
 
@@ -50,7 +50,7 @@ def least_squares(ask: Ask, queries: int, population: Array, rng: np.random.Gene
     ask((shares > 0).astype(np.float64))
 
 
-def tracing(ask: Ask, queries: int, population: Array, rng: np.random.Generator) -> None:
+def trace_records(ask: Ask, queries: int, population: Array, rng: np.random.Generator) -> None:
     """Score each cell by Σ (a − q(D))·(q(x) − q(D)), clipped; then ask for the cells above the mean score.
 
     Members of the sample score higher.
@@ -67,7 +67,7 @@ ANALYSTS: dict[str, Player] = {
     "random": at_random,
     "greedy": greedy,
     "least squares": least_squares,
-    "tracing": tracing,
+    "tracing": trace_records,
 }
 
 

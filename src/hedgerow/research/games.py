@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow._types import Array
-from hedgerow.data import DataSource, Histogram
+from hedgerow.data import DataSource, HistogramSource
 from hedgerow.data.exact_counts import everywhere
 from hedgerow.errors import BudgetExceeded
 from hedgerow.query.linear import Linear
@@ -34,7 +34,7 @@ D = TypeVar("D")
 
 
 @dataclass(frozen=True)
-class Turn(Generic[Q, A]):
+class GameTurn(Generic[Q, A]):
     """A query, its answer and its true error."""
 
     query: Q
@@ -46,7 +46,7 @@ class Turn(Generic[Q, A]):
 class Transcript(Generic[Q, A]):
     """A finished game. ``halted`` tells that the mechanism refused before all queries were answered."""
 
-    turns: tuple[Turn[Q, A], ...]
+    turns: tuple[GameTurn[Q, A], ...]
     halted: bool
 
     @property
@@ -67,7 +67,7 @@ class Analyst(Protocol[Q_co, A]):
         """The data that the analyst chose."""
         ...
 
-    def __call__(self, past: Sequence[Turn[Any, A]], /) -> Q_co | None:
+    def __call__(self, past: Sequence[GameTurn[Any, A]], /) -> Q_co | None:
         """Return the next query, or None to end the game."""
         ...
 
@@ -80,7 +80,7 @@ def accuracy_game(
 ) -> Transcript[Q, A]:
     """Play Figure 1. ``mechanism`` is started on the analyst's data and answers one query at a time."""
     answer = mechanism(analyst.data)
-    turns: list[Turn[Q, A]] = []
+    turns: list[GameTurn[Q, A]] = []
     for _ in range(queries):
         query = analyst(turns)
         if query is None:
@@ -89,7 +89,7 @@ def accuracy_game(
             given = answer(query)
         except BudgetExceeded:
             return Transcript(tuple(turns), halted=True)
-        turns.append(Turn(query, given, error(analyst.data, query, given)))
+        turns.append(GameTurn(query, given, error(analyst.data, query, given)))
     return Transcript(tuple(turns), halted=False)
 
 
@@ -152,22 +152,22 @@ class _KnowsTheHypothesis:
     """An analyst that chose the data and tracks the hypothesis of an online PMW by replaying its public answers."""
 
     def __init__(self, universe: Universe, counts: NDArray[np.int64], config: PMWConfig) -> None:
-        self.data: DataSource = Histogram(universe, counts)
+        self.data: DataSource = HistogramSource(universe, counts)
         self.universe, self.config = universe, config
         self.truth = counts.reshape(-1) / counts.sum()
         self._log_weights = np.zeros(universe.size)
         self._seen = 0
 
-    def hypothesis(self, past: Sequence[Turn[Any, PMWAnswer]]) -> Array:
+    def hypothesis(self, past: Sequence[GameTurn[Any, PMWAnswer]]) -> Array:
         """Return D̂ as a vector over the universe, in universe order."""
         for turn in past[self._seen :]:
             if turn.answer.measured_rows is not None:
                 q = everywhere(self.universe, turn.query)
-                believed = q @ experts.normalized(self._log_weights)
+                believed = q @ experts.normalize(self._log_weights)
                 overshoots = turn.answer.measured_rows < self.config.scale * believed
                 self._log_weights += experts.log_factor(q, overshoots=bool(overshoots), eta=self.config.eta)
         self._seen = len(past)
-        return experts.normalized(self._log_weights)
+        return experts.normalize(self._log_weights)
 
 
 class WorstOfPool(_KnowsTheHypothesis):
@@ -180,7 +180,7 @@ class WorstOfPool(_KnowsTheHypothesis):
         self._pool = list(pool)
         self._tables = np.stack([everywhere(universe, q) for q in pool])
 
-    def __call__(self, past: Sequence[Turn[Any, PMWAnswer]], /) -> Linear | None:
+    def __call__(self, past: Sequence[GameTurn[Any, PMWAnswer]], /) -> Linear | None:
         gaps = np.abs(self._tables @ (self.truth - self.hypothesis(past)))
         return self._pool[int(gaps.argmax())]
 
@@ -198,7 +198,7 @@ class NearGap(_KnowsTheHypothesis):
         super().__init__(universe, counts, config)
         self._targets = tuple(targets)
 
-    def __call__(self, past: Sequence[Turn[Any, PMWAnswer]], /) -> Linear | None:
+    def __call__(self, past: Sequence[GameTurn[Any, PMWAnswer]], /) -> Linear | None:
         difference = self.truth - self.hypothesis(past)
         order = np.argsort(-difference, kind="stable")
         gaps = np.cumsum(difference[order])

@@ -32,7 +32,7 @@ Analyst = Callable[[Ask], None]
 
 
 @dataclass(frozen=True, eq=False)
-class Turn:
+class MonitorTurn:
     """A query with its answer, and its true values on the sample and on the population."""
 
     query: Array
@@ -55,7 +55,7 @@ class Turn:
 class Pick:
     """The query that a monitor returns: q, or 1 − q if ``negated``, on one of its samples."""
 
-    turn: Turn
+    turn: MonitorTurn
     negated: bool
 
     @property
@@ -64,27 +64,27 @@ class Pick:
         return -self.turn.gap if self.negated else self.turn.gap
 
 
-def drawn(population: Array, rows: int, rng: np.random.Generator) -> Integers:
+def draw_counts(population: Array, rows: int, rng: np.random.Generator) -> Integers:
     """Return a sample of independent rows, as counts."""
     counts: Integers = rng.multinomial(rows, population)
     return counts
 
 
-def simulate(mechanism: Mechanism, analyst: Analyst, population: Array, sample: Integers) -> list[Turn]:
+def simulate(mechanism: Mechanism, analyst: Analyst, population: Array, sample: Integers) -> list[MonitorTurn]:
     """Play the analyst against the mechanism on one sample. Return every query with its answer and true values."""
-    turns: list[Turn] = []
+    turns: list[MonitorTurn] = []
     answering, rows = mechanism(sample), int(sample.sum())
 
     def ask(query: Array) -> float:
         answer = answering(query)
-        turns.append(Turn(query, answer, float(query @ sample) / rows, float(query @ population)))
+        turns.append(MonitorTurn(query, answer, float(query @ sample) / rows, float(query @ population)))
         return answer
 
     analyst(ask)
     return turns
 
 
-def worst_error(turns: Sequence[Turn]) -> float:
+def worst_error(turns: Sequence[MonitorTurn]) -> float:
     """Return the largest |a − q(D)|, the error on the population."""
     return max(turn.error for turn in turns)
 

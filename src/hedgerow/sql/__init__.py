@@ -9,6 +9,6 @@ cursor      a PEP-249 connection
 dialect     an SQLAlchemy dialect, for ``pandas.read_sql``
 """
 
-from hedgerow.sql.result import Result, run
+from hedgerow.sql.result import SqlResult, run_statement
 
-__all__ = ["Result", "run"]
+__all__ = ["SqlResult", "run_statement"]

@@ -20,31 +20,31 @@ from hedgerow.errors import InvalidInput
 from hedgerow.query.counts import Count, Query
 from hedgerow.sql.scope import Scope
 from hedgerow.sql.syntax import bare, constant, is_constant, parts, place, refuse
-from hedgerow.universe.attributes import Attribute, Categories, Flag, isnt
+from hedgerow.universe.attributes import Attribute, Categories, Flag, not_
 from hedgerow.universe.dates import Dates
 
 EVERYONE = Count(())
 
 
 @dataclass(frozen=True)
-class Condition:
+class SqlCondition:
     """Records for which a condition is true, and records for which it is false."""
 
     true: Query
     false: Query
 
-    def __and__(self, other: Condition) -> Condition:
-        return Condition(_both(self.true, other.true), _either(self.false, other.false))
+    def __and__(self, other: SqlCondition) -> SqlCondition:
+        return SqlCondition(_both(self.true, other.true), _either(self.false, other.false))
 
-    def __or__(self, other: Condition) -> Condition:
-        return Condition(_either(self.true, other.true), _both(self.false, other.false))
+    def __or__(self, other: SqlCondition) -> SqlCondition:
+        return SqlCondition(_either(self.true, other.true), _both(self.false, other.false))
 
-    def __invert__(self) -> Condition:
-        return Condition(self.false, self.true)
+    def __invert__(self) -> SqlCondition:
+        return SqlCondition(self.false, self.true)
 
 
 NOBODY: Query = ~EVERYONE
-ALWAYS = Condition(EVERYONE, NOBODY)
+ALWAYS = SqlCondition(EVERYONE, NOBODY)
 
 
 def _both(a: Query, b: Query) -> Query:
@@ -61,7 +61,7 @@ def _either(a: Query, b: Query) -> Query:
     return a if b is NOBODY or a is EVERYONE else a | b
 
 
-def condition(node: exp.Expression | None, scope: Scope) -> Condition:
+def condition(node: exp.Expression | None, scope: Scope) -> SqlCondition:
     """Read a boolean expression over the columns in scope."""
     if node is None:
         return ALWAYS
@@ -80,7 +80,7 @@ def condition(node: exp.Expression | None, scope: Scope) -> Condition:
         (value,) = parts(node, "this")
         return ALWAYS if value else ~ALWAYS
     if isinstance(node, exp.Null):
-        return Condition(NOBODY, NOBODY)
+        return SqlCondition(NOBODY, NOBODY)
     read = READERS.get(type(node))
     if read is None:
         refuse(node, f"{node.key.upper()} in a condition")
@@ -101,7 +101,7 @@ def _chain(node: exp.Expression) -> list[exp.Expression]:
     return [left, *reversed(found)]
 
 
-def missing(attribute: Attribute) -> NDArray[np.bool_]:
+def missing_cells(attribute: Attribute) -> NDArray[np.bool_]:
     """Return the cells whose records have no value in this column: NULL in SQL."""
     absent = np.zeros(attribute.size, bool)
     if isinstance(attribute, Categories) and None in attribute.labels:
@@ -113,7 +113,7 @@ def missing(attribute: Attribute) -> NDArray[np.bool_]:
     return absent
 
 
-def predicate(scope: Scope, name: str, wanted: Any) -> Condition:
+def predicate(scope: Scope, name: str, wanted: Any) -> SqlCondition:
     """Return the records whose value satisfies a predicate of ``hr.count``, and those whose value does not."""
     attribute = scope.universe[name]
     try:
@@ -121,15 +121,15 @@ def predicate(scope: Scope, name: str, wanted: Any) -> Condition:
     except InvalidInput as refused:
         raise InvalidInput(f"Attribute {name!r}: {refused}") from None
     found: Query = Count(((name, wanted),))
-    others: Query = Count(((name, isnt(wanted)),))
-    absent = missing(attribute)
+    others: Query = Count(((name, not_(wanted)),))
+    absent = missing_cells(attribute)
     if absent.any():
         present = Count(((name, ~absent),))
         found, others = found & present, others & present
-    return Condition(found, others)
+    return SqlCondition(found, others)
 
 
-def _column(node: exp.Expression, scope: Scope) -> Condition:
+def _column(node: exp.Expression, scope: Scope) -> SqlCondition:
     """Read a column by itself, which must be a flag."""
     name = scope.column(node)
     if not isinstance(scope.universe[name], Flag):
@@ -137,24 +137,24 @@ def _column(node: exp.Expression, scope: Scope) -> Condition:
     return predicate(scope, name, True)
 
 
-def _equal(node: exp.Expression, scope: Scope) -> Condition:
+def _equal(node: exp.Expression, scope: Scope) -> SqlCondition:
     """Read x = v."""
     column, value, _ = _sides(node, scope)
-    return Condition(NOBODY, NOBODY) if value is None else _among(scope, column, [value])
+    return SqlCondition(NOBODY, NOBODY) if value is None else _among(scope, column, [value])
 
 
-def _unequal(node: exp.Expression, scope: Scope) -> Condition:
+def _unequal(node: exp.Expression, scope: Scope) -> SqlCondition:
     """Read x <> v."""
     return ~_equal(node, scope)
 
 
-def _among(scope: Scope, name: str, values: list[Any]) -> Condition:
+def _among(scope: Scope, name: str, values: list[Any]) -> SqlCondition:
     """Return the condition that a column has one of these values."""
     attribute = scope.universe[name]
     known = [value_of(attribute, value) for value in values if value is not None]
-    found = predicate(scope, name, frozenset(known)) if known else Condition(NOBODY, EVERYONE)
+    found = predicate(scope, name, frozenset(known)) if known else SqlCondition(NOBODY, EVERYONE)
     if None in values:  # x IN (…, NULL) is true or unknown, never false
-        return Condition(found.true, NOBODY)
+        return SqlCondition(found.true, NOBODY)
     return found
 
 
@@ -167,16 +167,16 @@ def value_of(attribute: Attribute, value: Any) -> Any:
     return value
 
 
-def _compare(low: bool, strict: bool) -> Callable[[exp.Expression, Scope], Condition]:
+def _compare(low: bool, strict: bool) -> Callable[[exp.Expression, Scope], SqlCondition]:
     """Return the reader of x ≥ v and x > v (``low``), or of x ≤ v and x < v.
 
     A strict comparison is read as the negation of its opposite, which excludes v itself.
     """
 
-    def read(node: exp.Expression, scope: Scope) -> Condition:
+    def read(node: exp.Expression, scope: Scope) -> SqlCondition:
         column, value, swapped = _sides(node, scope)
         if value is None:
-            return Condition(NOBODY, NOBODY)
+            return SqlCondition(NOBODY, NOBODY)
         from_below = low != swapped
         _require_ordered(scope, column, value)
         ends = (value, None) if from_below != strict else (None, value)
@@ -186,7 +186,7 @@ def _compare(low: bool, strict: bool) -> Callable[[exp.Expression, Scope], Condi
     return read
 
 
-def _between(node: exp.Expression, scope: Scope) -> Condition:
+def _between(node: exp.Expression, scope: Scope) -> SqlCondition:
     """Read x BETWEEN low AND high."""
     this, low, high = parts(node, "this", "low", "high")
     column, ends = scope.column(this), (constant(low), constant(high))
@@ -199,7 +199,7 @@ def _between(node: exp.Expression, scope: Scope) -> Condition:
     return predicate(scope, column, ends)
 
 
-def _in(node: exp.Expression, scope: Scope) -> Condition:
+def _in(node: exp.Expression, scope: Scope) -> SqlCondition:
     """Read x IN (…)."""
     this, values = parts(node, "this", "expressions")
     if not values:
@@ -207,27 +207,27 @@ def _in(node: exp.Expression, scope: Scope) -> Condition:
     return _among(scope, scope.column(this), [constant(value) for value in values])
 
 
-def _is(node: exp.Expression, scope: Scope) -> Condition:
+def _is(node: exp.Expression, scope: Scope) -> SqlCondition:
     """Read x IS NULL, and c IS TRUE or c IS FALSE."""
     this, other = parts(node, "this", "expression")
     other = bare(other)
     if isinstance(other, exp.Boolean):
         inner = condition(this, scope)
         chosen = inner.true if constant(other) else inner.false
-        return Condition(chosen, ~chosen)
+        return SqlCondition(chosen, ~chosen)
     if not isinstance(other, exp.Null):
         refuse(node, "IS with something other than NULL, TRUE or FALSE")
     name = scope.column(this)
-    absent = missing(scope.universe[name])
+    absent = missing_cells(scope.universe[name])
     if not absent.any():
         refuse(
             node, f"{name!r}, whose missing values have no cell of their own",
             "IS NULL must be used on a column that declares where missing values go",
         )  # fmt: skip
-    return Condition(Count(((name, absent),)), Count(((name, ~absent),)))
+    return SqlCondition(Count(((name, absent),)), Count(((name, ~absent),)))
 
 
-def _like(node: exp.Expression, scope: Scope, escape: str | None = None) -> Condition:
+def _like(node: exp.Expression, scope: Scope, escape: str | None = None) -> SqlCondition:
     """Read x LIKE pattern and x ILIKE pattern."""
     this, pattern, negated = parts(node, "this", "expression", "negate")
     name, wanted = scope.column(this), constant(pattern)
@@ -246,7 +246,7 @@ def _like(node: exp.Expression, scope: Scope, escape: str | None = None) -> Cond
     return ~found if negated else found
 
 
-def _escaped(node: exp.Expression, scope: Scope) -> Condition:
+def _read_like(node: exp.Expression, scope: Scope) -> SqlCondition:
     """Read x LIKE pattern ESCAPE character."""
     this, character = parts(node, "this", "expression")
     escape = constant(character)
@@ -293,7 +293,7 @@ def _require_ordered(scope: Scope, name: str, value: Any) -> None:
         )
 
 
-READERS: dict[type[exp.Expression], Callable[[exp.Expression, Scope], Condition]] = {
+READERS: dict[type[exp.Expression], Callable[[exp.Expression, Scope], SqlCondition]] = {
     exp.Column: _column,
     exp.EQ: _equal,
     exp.NEQ: _unequal,
@@ -306,5 +306,5 @@ READERS: dict[type[exp.Expression], Callable[[exp.Expression, Scope], Condition]
     exp.Is: _is,
     exp.Like: _like,
     exp.ILike: _like,
-    exp.Escape: _escaped,
+    exp.Escape: _read_like,
 }

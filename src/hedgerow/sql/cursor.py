@@ -21,7 +21,7 @@ from hedgerow.errors import (
     LedgerBroken,
     LedgerUnavailable,
 )
-from hedgerow.sql.result import Result
+from hedgerow.sql.result import SqlResult
 from hedgerow.sql.syntax import placeholders
 from hedgerow.universe.universe import Universe
 
@@ -91,7 +91,7 @@ class NotSupportedError(DatabaseError):
     pass
 
 
-class AnswersSql(Protocol):
+class SqlRespondent(Protocol):
     """A session, as far as a connection needs it."""
 
     @property
@@ -99,7 +99,7 @@ class AnswersSql(Protocol):
         """Public universe of the table."""
         ...
 
-    def sql_result(self, statement: str) -> Result:
+    def sql_result(self, statement: str) -> SqlResult:
         """Run a SELECT and return its rows."""
         ...
 
@@ -107,11 +107,11 @@ class AnswersSql(Protocol):
 class Connection:
     """A PEP-249 connection."""
 
-    def __init__(self, session: AnswersSql) -> None:
-        self._session: AnswersSql | None = session
+    def __init__(self, session: SqlRespondent) -> None:
+        self._session: SqlRespondent | None = session
 
     @property
-    def session(self) -> AnswersSql:
+    def session(self) -> SqlRespondent:
         """The session, while the connection is open."""
         if self._session is None:
             raise InterfaceError("A connection must be open. Found a closed one. Connect again.")
@@ -145,7 +145,7 @@ class Cursor:
 
     def __init__(self, connection: Connection) -> None:
         self.connection: Connection | None = connection
-        self._result: Result | None = None
+        self._result: SqlResult | None = None
         self._rows: Iterator[tuple[Any, ...]] = iter(())
 
     @property
@@ -211,7 +211,7 @@ class Cursor:
             raise ProgrammingError("A statement must be executed before its rows are fetched. Found none. Execute one.")
 
 
-def connect(session: AnswersSql) -> Connection:
+def connect(session: SqlRespondent) -> Connection:
     """Return a PEP-249 connection that asks through the session."""
     return Connection(session)
 

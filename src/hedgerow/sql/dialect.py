@@ -101,7 +101,7 @@ def _type_of(attribute: Any) -> types.TypeEngine[Any]:
     return types.Float() if isinstance(attribute, Range) else types.String()
 
 
-def engine(session: cursor.AnswersSql) -> sqlalchemy.Engine:
+def engine(session: cursor.SqlRespondent) -> sqlalchemy.Engine:
     """Return an SQLAlchemy engine that asks through the session."""
     from sqlalchemy.dialects import registry
 

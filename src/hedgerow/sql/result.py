@@ -18,7 +18,17 @@ from hedgerow import _memory
 from hedgerow.errors import TooLarge
 from hedgerow.query.counts import Count, Query, bound_condition
 from hedgerow.query.statistics import require_kept
-from hedgerow.sql.statement import Aggregate, Applied, Expression, Group, Grouped, Number, Order, Statement, read
+from hedgerow.sql.statement import (
+    Aggregate,
+    AppliedFunction,
+    Expression,
+    Group,
+    GroupByColumn,
+    Number,
+    Order,
+    Statement,
+    read_statement,
+)
 from hedgerow.universe.universe import Universe
 
 if TYPE_CHECKING:
@@ -32,7 +42,7 @@ AskAll = Callable[[list[Query]], Sequence[Any]]
 
 
 @dataclass(frozen=True)
-class Result:
+class SqlResult:
     """Rows of a statement: labels of GROUP BY columns, answers and numbers."""
 
     names: tuple[str, ...]
@@ -68,9 +78,9 @@ class Result:
         return pd.DataFrame(self.records, columns=list(self.columns))
 
 
-def run(statement: str, universe: Universe, ask_all: AskAll) -> Result:
+def run_statement(statement: str, universe: Universe, ask_all: AskAll) -> SqlResult:
     """Return the rows of a statement. The whole statement is read before any question is asked."""
-    asked = read(statement, universe)
+    asked = read_statement(statement, universe)
     groups = _groups(asked)
     of = [*asked.outputs, *(asked.having.of if asked.having else ()), *(order.by for order in asked.order)]
     aggregates = list(dict.fromkeys(a for expression in of for a in _aggregates(expression)))
@@ -96,12 +106,12 @@ def run(statement: str, universe: Universe, ask_all: AskAll) -> Result:
     for k in range(len(asked.order) - 1, -1, -1):
         order = asked.order[k]
         rows.sort(
-            key=lambda row, k=k, order=order: _sorting(order, row[0], row[1][compared + k]),  # type: ignore[misc]
+            key=lambda row, k=k, order=order: _sort_key(order, row[0], row[1][compared + k]),  # type: ignore[misc]
         )
     last = None if asked.limit is None else asked.offset + asked.limit
-    return Result(
+    return SqlResult(
         asked.names,
-        tuple(not isinstance(each, Grouped) for each in asked.outputs),
+        tuple(not isinstance(each, GroupByColumn) for each in asked.outputs),
         tuple(tuple(values[:shown]) for _, values in rows[asked.offset : last]),
     )
 
@@ -140,7 +150,7 @@ def _aggregates(expression: Expression) -> list[Aggregate]:
     """Return all aggregates in an expression."""
     if isinstance(expression, Aggregate):
         return [expression]
-    return [a for each in expression.of for a in _aggregates(each)] if isinstance(expression, Applied) else []
+    return [a for each in expression.of for a in _aggregates(each)] if isinstance(expression, AppliedFunction) else []
 
 
 def _value(expression: Expression, universe: Universe, group: Group, known: dict[Aggregate, Any]) -> Any:
@@ -149,7 +159,7 @@ def _value(expression: Expression, universe: Universe, group: Group, known: dict
         return known[expression]
     if isinstance(expression, Number):
         return expression.value
-    if isinstance(expression, Grouped):
+    if isinstance(expression, GroupByColumn):
         cell = group.get(expression.column)
         return None if cell is None else universe[expression.column].labels[cell]
     parts = [_value(each, universe, group, known) for each in expression.of]
@@ -167,13 +177,13 @@ def _number(value: Any) -> float | None:
     return None if math.isnan(number) else number
 
 
-def _sorting(order: Order, group: Group, value: Any) -> tuple[bool, float]:
+def _sort_key(order: Order, group: Group, value: Any) -> tuple[bool, float]:
     """Return the sort key of a row.
 
     GROUP BY columns are sorted as declared. NULL, and therefore the total of a ROLLUP, comes last unless NULLS FIRST is
     given.
     """
-    number = group.get(order.by.column) if isinstance(order.by, Grouped) else _number(value)
+    number = group.get(order.by.column) if isinstance(order.by, GroupByColumn) else _number(value)
     if number is None:
         return not order.nulls_first, 0.0
     return order.nulls_first, -number if order.descending else number

@@ -16,9 +16,9 @@ from sqlglot import expressions as exp
 from hedgerow.query.counts import Query, count
 from hedgerow.query.ratios import mean
 from hedgerow.query.statistics import correlation, interpolated_quantile, quantile, total, variance
-from hedgerow.sql.conditions import ALWAYS, Condition, condition, missing
+from hedgerow.sql.conditions import ALWAYS, SqlCondition, condition, missing_cells
 from hedgerow.sql.scope import TABLE, Scope
-from hedgerow.sql.syntax import DIALECT, bare, constant, is_constant, parsed, parts, refuse
+from hedgerow.sql.syntax import DIALECT, bare, constant, is_constant, parse_select, parts, refuse
 from hedgerow.universe.universe import Universe
 
 KINDS = {exp.Rollup: 1, exp.Cube: 2, exp.GroupingSets: 3}  # order of the lists in GROUP BY; single columns come first
@@ -35,13 +35,13 @@ class Aggregate:
     """
 
     ask: Callable[[Query], Query]
-    among: Condition
+    among: SqlCondition
     of_nobody: float | None = None
 
     @property
     def counts(self) -> bool:
         """True if the aggregate counts records."""
-        return self.ask is _counted
+        return self.ask is _count_aggregate
 
 
 @dataclass(frozen=True)
@@ -52,21 +52,21 @@ class Number:
 
 
 @dataclass(frozen=True)
-class Grouped:
+class GroupByColumn:
     """A GROUP BY column."""
 
     column: str
 
 
 @dataclass(frozen=True)
-class Applied:
+class AppliedFunction:
     """Arithmetic on aggregates and numbers, or a function of one."""
 
     do: Callable[..., Any]
     of: tuple[Expression, ...]
 
 
-Expression = Aggregate | Number | Grouped | Applied
+Expression = Aggregate | Number | GroupByColumn | AppliedFunction
 
 
 @dataclass(frozen=True)
@@ -86,27 +86,27 @@ class Statement:
     """
 
     universe: Universe
-    where: Condition
+    where: SqlCondition
     sets: tuple[tuple[str, ...], ...]
     names: tuple[str, ...]
     outputs: tuple[Expression, ...]
-    having: Having | None
+    having: HavingClause | None
     order: tuple[Order, ...]
     limit: int | None
     offset: int
 
 
 @dataclass(frozen=True)
-class Having:
+class HavingClause:
     """A boolean tree over comparisons of expressions. ``holds`` returns None if it is neither true nor false."""
 
     holds: Callable[[Sequence[float | None]], bool | None]
     of: tuple[Expression, ...]
 
 
-def read(statement: str, universe: Universe) -> Statement:
+def read_statement(statement: str, universe: Universe) -> Statement:
     """Read a statement about the universe. Refuse what is not supported, with its place."""
-    select = parsed(statement)
+    select = parse_select(statement)
     outputs, source, where, group, having, order, limit, offset = parts(
         select, "expressions", "from_", "where", "group", "having", "order", "limit", "offset"
     )
@@ -115,8 +115,8 @@ def read(statement: str, universe: Universe) -> Statement:
     scope, kept = _source(source, universe)
     chosen = kept & condition(None if where is None else parts(where, "this")[0], scope)
     reader = _Reader(scope)
-    reader.sets = _grouping(group, scope, outputs)
-    named = [_named(node) for node in outputs]
+    reader.sets = _grouping_sets(group, scope, outputs)
+    named = [_output_name(node) for node in outputs]
     reader.aliases = {name.lower(): node for name, node in named if isinstance(node, exp.Expression)}
     expressions = tuple(reader.expression(node) for _, node in named)
     return Statement(
@@ -127,7 +127,7 @@ def read(statement: str, universe: Universe) -> Statement:
     )  # fmt: skip
 
 
-def _source(node: exp.Expression, universe: Universe) -> tuple[Scope, Condition]:
+def _source(node: exp.Expression, universe: Universe) -> tuple[Scope, SqlCondition]:
     """Read FROM: the table, or a subquery that only filters. Return the visible names and the condition."""
     (inner,) = parts(node, "this")
     if isinstance(inner, exp.Table):
@@ -165,7 +165,7 @@ def _alias(node: exp.Expression | None) -> str | None:
     return str(name.name)
 
 
-def _named(node: exp.Expression) -> tuple[str, exp.Expression]:
+def _output_name(node: exp.Expression) -> tuple[str, exp.Expression]:
     """Return the name and the expression of an output."""
     if isinstance(node, exp.Alias):
         inner, alias = parts(node, "this", "alias")
@@ -196,7 +196,7 @@ def _whole(node: exp.Expression | None) -> int | None:
     return value
 
 
-def _grouping(
+def _grouping_sets(
     node: exp.Expression | None, scope: Scope, outputs: Sequence[exp.Expression]
 ) -> tuple[tuple[str, ...], ...]:
     """Return the sets of columns to group by, one after another."""
@@ -210,7 +210,7 @@ def _grouping(
             position = constant(each)
             if not isinstance(position, int) or not 1 <= position <= len(outputs):
                 refuse(each, f"{position!r}", "A number in GROUP BY must be the position of an output")
-            each = _named(outputs[position - 1])[1]
+            each = _output_name(outputs[position - 1])[1]
         else:
             aliased = [o for o in outputs if isinstance(o, exp.Alias) and o.alias.lower() == each.name.lower()]
             if aliased and isinstance(each, exp.Column) and each.name not in scope.columns:
@@ -226,7 +226,7 @@ def _grouping(
     def alternatives(each: exp.Expression) -> list[tuple[str, ...]]:
         if type(each) not in KINDS:
             return [columns(each)]
-        steps = [columns(i) for i in _listed(each)]
+        steps = [columns(i) for i in _list_items(each)]
         if isinstance(each, exp.Rollup):
             return [sum(steps[:k], ()) for k in range(len(steps), -1, -1)]
         if isinstance(each, exp.Cube):
@@ -238,7 +238,7 @@ def _grouping(
     return tuple(tuple(dict.fromkeys(sum(choice, ()))) for choice in itertools.product(*map(alternatives, given)))
 
 
-def _listed(node: exp.Expression) -> list[exp.Expression]:
+def _list_items(node: exp.Expression) -> list[exp.Expression]:
     """Return the items of a ROLLUP, CUBE or GROUPING SETS."""
     (inner,) = parts(node, "expressions")
     if not inner:
@@ -264,13 +264,13 @@ class _Reader:
                     node, f"{name!r}, which is neither",
                     "An output must be in GROUP BY or in an aggregate, because rows are private",
                 )  # fmt: skip
-            return Grouped(name)
+            return GroupByColumn(name)
         if isinstance(node, exp.Neg) and not is_constant(node):
             (inner,) = parts(node, "this")
-            return Applied(operator.neg, (self.number(inner),))
+            return AppliedFunction(operator.neg, (self.number(inner),))
         if type(node) in ARITHMETIC:
             left, right = parts(node, "this", "expression")
-            return Applied(ARITHMETIC[type(node)], (self.number(left), self.number(right)))
+            return AppliedFunction(ARITHMETIC[type(node)], (self.number(left), self.number(right)))
         if isinstance(node, exp.Round):
             refuse(node, "ROUND", "Answers must be rounded after the statement, in the frame")
         if is_constant(node):
@@ -283,11 +283,11 @@ class _Reader:
     def number(self, node: exp.Expression) -> Expression:
         """Read an expression that must be a number."""
         found = self.expression(node)
-        if isinstance(found, Grouped):
+        if isinstance(found, GroupByColumn):
             refuse(node, f"{found.column!r}", "Arithmetic must be on aggregates and numbers")
         return found
 
-    def aggregate(self, node: exp.Expression, among: Condition) -> Expression:
+    def aggregate(self, node: exp.Expression, among: SqlCondition) -> Expression:
         """Read an aggregate over the records that satisfy ``among`` (its FILTER)."""
         if isinstance(node, exp.Filter):
             inner, where = parts(node, "this", "expression")
@@ -297,7 +297,7 @@ class _Reader:
         if isinstance(node, exp.Count):
             return self._count(node, among)
         if isinstance(node, exp.CountIf):
-            return Aggregate(_counted, among & condition(parts(node, "this")[0], self.scope))
+            return Aggregate(_count_aggregate, among & condition(parts(node, "this")[0], self.scope))
         if isinstance(node, exp.Sum | exp.Avg):
             return self._sum(node, among)
         if type(node) in OF_ONE_COLUMN:
@@ -321,24 +321,24 @@ class _Reader:
             refuse(node, f"{column!r}, which has labels only", "This aggregate must be on a column of numbers")
         return column
 
-    def present(self, column: str, among: Condition) -> Condition:
+    def present(self, column: str, among: SqlCondition) -> SqlCondition:
         """Restrict a condition to the records that have a value in the column."""
-        absent = missing(self.scope.universe[column])
-        return among & Condition(count({column: ~absent}), count({column: absent})) if absent.any() else among
+        absent = missing_cells(self.scope.universe[column])
+        return among & SqlCondition(count({column: ~absent}), count({column: absent})) if absent.any() else among
 
-    def _count(self, node: exp.Expression, among: Condition) -> Expression:
+    def _count(self, node: exp.Expression, among: SqlCondition) -> Expression:
         """Read COUNT."""
         (what,) = parts(node, "this")
         if what is None or isinstance(what, exp.Star):
-            return Aggregate(_counted, among)
+            return Aggregate(_count_aggregate, among)
         what = bare(what)
         if isinstance(what, exp.Case):
-            return _added([Aggregate(_counted, who) for _, who in self._branches(what, among)])
+            return _add_up([Aggregate(_count_aggregate, who) for _, who in self._branches(what, among)])
         if is_constant(what):
-            return Aggregate(_counted, among if constant(what) is not None else ~ALWAYS)
-        return Aggregate(_counted, self.present(self.scope.column(what), among))
+            return Aggregate(_count_aggregate, among if constant(what) is not None else ~ALWAYS)
+        return Aggregate(_count_aggregate, self.present(self.scope.column(what), among))
 
-    def _sum(self, node: exp.Expression, among: Condition) -> Expression:
+    def _sum(self, node: exp.Expression, among: SqlCondition) -> Expression:
         """Read SUM or AVG of a column, a constant or a CASE."""
         (what,) = parts(node, "this")
         what = bare(what)
@@ -350,7 +350,7 @@ class _Reader:
                 return Aggregate(lambda w: total(column, where=w), who, 0.0)
             return Aggregate(lambda w: mean(column, where=w), who)
         if is_constant(what):
-            branches: list[tuple[exp.Expression, Condition]] = [(what, among)]
+            branches: list[tuple[exp.Expression, SqlCondition]] = [(what, among)]
         elif isinstance(what, exp.Case):
             branches = self._branches(what, among)
         else:
@@ -361,16 +361,16 @@ class _Reader:
                 number = constant(value)
                 if isinstance(number, bool) or not isinstance(number, int | float):
                     refuse(value, f"{number!r}", "CASE must return numbers")
-                sums.append(Applied(operator.mul, (Aggregate(_counted, who), Number(float(number)))))
-                counts.append(Aggregate(_counted, who))
+                sums.append(AppliedFunction(operator.mul, (Aggregate(_count_aggregate, who), Number(float(number)))))
+                counts.append(Aggregate(_count_aggregate, who))
             else:
                 column = self.numeric(value)
                 present = self.present(column, who)
                 sums.append(Aggregate(lambda w, c=column: total(c, where=w), present, 0.0))  # type: ignore[misc, arg-type]
-                counts.append(Aggregate(_counted, present))
-        return _added(sums) if whole else Applied(_divided, (_added(sums), _added(counts)))
+                counts.append(Aggregate(_count_aggregate, present))
+        return _add_up(sums) if whole else AppliedFunction(_divide, (_add_up(sums), _add_up(counts)))
 
-    def _branches(self, node: exp.Expression, among: Condition) -> list[tuple[exp.Expression, Condition]]:
+    def _branches(self, node: exp.Expression, among: SqlCondition) -> list[tuple[exp.Expression, SqlCondition]]:
         """Return the results of a CASE with the records that get each; NULL results are left out."""
         base, ifs, default = parts(node, "this", "ifs", "default")
         left, found = among, []
@@ -380,12 +380,12 @@ class _Reader:
                 when = exp.EQ(this=base.copy(), expression=when.copy())
             holds = condition(when, self.scope)
             found.append((bare(then), left & holds))
-            left = left & Condition(~holds.true, holds.true)
+            left = left & SqlCondition(~holds.true, holds.true)
         if default is not None:
             found.append((bare(default), left))
         return [(then, who) for then, who in found if not isinstance(then, exp.Null)]
 
-    def _within_group(self, node: exp.Expression, among: Condition) -> Expression:
+    def _within_group(self, node: exp.Expression, among: SqlCondition) -> Expression:
         """Read PERCENTILE_CONT or PERCENTILE_DISC with WITHIN GROUP."""
         inner, order = parts(node, "this", "expression")
         if not isinstance(inner, exp.PercentileCont | exp.PercentileDisc):
@@ -405,7 +405,7 @@ class _Reader:
         kind: exp.Expression,
         node: exp.Expression,
         at: exp.Expression,
-        among: Condition,
+        among: SqlCondition,
         *,
         descending: bool = False,
     ) -> Expression:
@@ -417,27 +417,29 @@ class _Reader:
         of = interpolated_quantile if isinstance(kind, exp.PercentileCont) else quantile
         return Aggregate(lambda who: of(column, q, where=who), self.present(column, among))
 
-    def having(self, node: exp.Expression) -> Having:
+    def having(self, node: exp.Expression) -> HavingClause:
         """Read HAVING."""
         node = bare(node)
         if isinstance(node, exp.And | exp.Or):
             sides = [self.having(side) for side in parts(node, "this", "expression")]
             join = _all if isinstance(node, exp.And) else _any
             first = len(sides[0].of)
-            return Having(
+            return HavingClause(
                 lambda v: join(sides[0].holds(v[:first]), sides[1].holds(v[first:])), sides[0].of + sides[1].of
             )
         if isinstance(node, exp.Not):
             inner = self.having(parts(node, "this")[0])
-            return Having(lambda v: _not(inner.holds(v)), inner.of)
+            return HavingClause(lambda v: _not(inner.holds(v)), inner.of)
         if isinstance(node, exp.Between):
-            of = tuple(self.number(self.resolved(each)) for each in parts(node, "this", "low", "high"))
-            return Having(lambda v: _all(_compared(operator.le, v[1], v[0]), _compared(operator.le, v[0], v[2])), of)
+            of = tuple(self.number(self.resolve(each)) for each in parts(node, "this", "low", "high"))
+            return HavingClause(
+                lambda v: _all(_compare_numbers(operator.le, v[1], v[0]), _compare_numbers(operator.le, v[0], v[2])), of
+            )
         if type(node) not in COMPARISONS:
             refuse(node, f"{node.key.upper()} in HAVING")
         compare = COMPARISONS[type(node)]
-        of = tuple(self.number(self.resolved(each)) for each in parts(node, "this", "expression"))
-        return Having(lambda v: _compared(compare, v[0], v[1]), of)
+        of = tuple(self.number(self.resolve(each)) for each in parts(node, "this", "expression"))
+        return HavingClause(lambda v: _compare_numbers(compare, v[0], v[1]), of)
 
     def orders(self, node: exp.Expression, outputs: Sequence[Expression]) -> tuple[Order, ...]:
         """Read ORDER BY."""
@@ -450,21 +452,21 @@ class _Reader:
                     refuse(by, f"{position!r}", "A number in ORDER BY must be the position of an output")
                 chosen = outputs[position - 1]
             else:
-                chosen = self.expression(self.resolved(by))
+                chosen = self.expression(self.resolve(by))
             found.append(Order(chosen, bool(descending), bool(nulls_first)))
         return tuple(found)
 
-    def resolved(self, node: exp.Expression) -> exp.Expression:
+    def resolve(self, node: exp.Expression) -> exp.Expression:
         """Replace aliases in an expression by what they stand for."""
         node = bare(node)
         if isinstance(node, exp.Column) and node.args.get("table") is None and node.name.lower() in self.aliases:
             return self.aliases[node.name.lower()]
         if type(node) in ARITHMETIC:
-            return type(node)(this=self.resolved(node.this), expression=self.resolved(node.expression))
+            return type(node)(this=self.resolve(node.this), expression=self.resolve(node.expression))
         return node
 
 
-def _compared(compare: Callable[[Any, Any], Any], a: float | None, b: float | None) -> bool | None:
+def _compare_numbers(compare: Callable[[Any, Any], Any], a: float | None, b: float | None) -> bool | None:
     """Compare two numbers; None if one is NULL."""
     return None if a is None or b is None else bool(compare(a, b))
 
@@ -484,13 +486,13 @@ def _any(a: bool | None, b: bool | None) -> bool | None:
     return _not(_all(_not(a), _not(b)))
 
 
-def _counted(who: Query) -> Query:
+def _count_aggregate(who: Query) -> Query:
     return who
 
 
-def _added(found: Sequence[Expression]) -> Expression:
+def _add_up(found: Sequence[Expression]) -> Expression:
     """Return the sum of some expressions."""
-    return reduce(lambda a, b: Applied(operator.add, (a, b)), found) if found else Number(0.0)
+    return reduce(lambda a, b: AppliedFunction(operator.add, (a, b)), found) if found else Number(0.0)
 
 
 def _root(answer: Any) -> Any:
@@ -504,32 +506,34 @@ def _root(answer: Any) -> Any:
     return replace(answer, value=value, error=max(high - value, value - low), resolution=0.0, typical=None)
 
 
-def _quantile_of(order: float) -> Callable[[str, Condition], Expression]:
+def _quantile_of(order: float) -> Callable[[str, SqlCondition], Expression]:
     """Return the reader of MIN or MAX, which are quantiles."""
     return lambda column, who: Aggregate(lambda w: quantile(column, order, where=w), who)
 
 
-def _divided(value: Any, by: Any) -> Any:
+def _divide(value: Any, by: Any) -> Any:
     """A quotient; ZeroDivisionError where the divisor is 0, be it a number or an answer."""
     if float(getattr(by, "value", by)) == 0:
         raise ZeroDivisionError
     return value / by
 
 
-def _median(column: str, who: Condition) -> Expression:
+def _median(column: str, who: SqlCondition) -> Expression:
     """Read MEDIAN: the mean of the two middle values if their number is even."""
     return Aggregate(lambda w: interpolated_quantile(column, 0.5, where=w), who)
 
 
-def _spread_of(*, sample: bool, root: bool) -> Callable[[str, Condition], Expression]:
+def _spread_of(*, sample: bool, root: bool) -> Callable[[str, SqlCondition], Expression]:
     """Return the reader of a variance; for a sample it is multiplied by n/(n − 1)."""
 
-    def read(column: str, who: Condition) -> Expression:
+    def read(column: str, who: SqlCondition) -> Expression:
         found: Expression = Aggregate(lambda w: variance(column, where=w), who)
         if sample:
-            n = Aggregate(_counted, who)
-            found = Applied(_divided, (Applied(operator.mul, (found, n)), Applied(operator.sub, (n, Number(1.0)))))
-        return Applied(_root, (found,)) if root else found
+            n = Aggregate(_count_aggregate, who)
+            found = AppliedFunction(
+                _divide, (AppliedFunction(operator.mul, (found, n)), AppliedFunction(operator.sub, (n, Number(1.0))))
+            )
+        return AppliedFunction(_root, (found,)) if root else found
 
     return read
 
@@ -538,7 +542,7 @@ ARITHMETIC: dict[type[exp.Expression], Callable[[Any, Any], Any]] = {
     exp.Add: operator.add,
     exp.Sub: operator.sub,
     exp.Mul: operator.mul,
-    exp.Div: _divided,
+    exp.Div: _divide,
 }
 COMPARISONS: dict[type[exp.Expression], Callable[[Any, Any], Any]] = {
     exp.EQ: operator.eq,
@@ -548,7 +552,7 @@ COMPARISONS: dict[type[exp.Expression], Callable[[Any, Any], Any]] = {
     exp.LT: operator.lt,
     exp.LTE: operator.le,
 }
-OF_ONE_COLUMN: dict[type[exp.Expression], Callable[[str, Condition], Expression]] = {
+OF_ONE_COLUMN: dict[type[exp.Expression], Callable[[str, SqlCondition], Expression]] = {
     exp.Min: _quantile_of(0.0),
     exp.Max: _quantile_of(1.0),
     exp.Median: _median,

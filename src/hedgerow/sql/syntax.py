@@ -25,7 +25,7 @@ SUPPORTED = (
 HARMLESS = {"big_int", "typed", "safe", "quoted", "_type"}  # annotations of sqlglot that change no meaning
 
 
-def parsed(statement: str) -> exp.Select:
+def parse_select(statement: str) -> exp.Select:
     """Parse a statement, and refuse anything but a single SELECT."""
     if not isinstance(statement, str):
         raise InvalidInput(f"A statement must be text. Found {type(statement).__name__}. Write SQL.")

@@ -4,5 +4,5 @@
 - Counts: ``sparse_vector``, ``pmw`` (online), ``mwem`` (offline), ``small_db``.
 - Counts from samples of the rows: ``subsampled``, ``scq``, ``descent_by_queries``.
 - Convex questions: ``convex_pmw``, ``convex_offline`` and their ``oracles``.
-- Guarantees of the theorems: ``bounds``. Simulations that test them: ``games``, ``monitors``.
+- Guarantees of the theorems: ``bounds``.
 """

@@ -35,7 +35,7 @@ from hedgerow.textbook.convex_pmw import (
     ConvexPMWConfig,
     excess_in,
     log_factor,
-    minimiser_on,
+    minimizer_on,
     reach_of,
     require_family,
     require_parameters,
@@ -79,7 +79,7 @@ def configure(
     require_parameters(budget, cells, rows, queries, beta, scale_S, step)
     S = float(scale_S)
     T = update_bound(alpha, cells, reach_of(S, alpha, cells, oracle), step) + 1
-    Δ, w = budget.bounded(S) + 2 * NUMERICAL * S, (1 - 8 * SURROGATE) * alpha * rows - 8 * NUMERICAL * S
+    Δ, w = budget.bounded_sum(S) + 2 * NUMERICAL * S, (1 - 8 * SURROGATE) * alpha * rows - 8 * NUMERICAL * S
     if w > 0:
         choice = Exponential(Δ, 2 * Δ * math.log(3 * queries * T / beta) / (w / 4))
         σ = w / 8 / math.sqrt(2 * math.log(6 * T / beta))
@@ -117,10 +117,10 @@ def release(
 ) -> OfflineRelease:
     """Run the mechanism. An early stop leaves the rest of the budget in the ledger."""
     with ledger.exclusively():
-        return _released(config, losses, data, ledger, noise, hypothesis)
+        return _run_locked(config, losses, data, ledger, noise, hypothesis)
 
 
-def _released(
+def _run_locked(
     config: OfflineConfig,
     losses: Sequence[tuple[Risk, ConvexSet]],
     data: DataSource,
@@ -139,7 +139,7 @@ def _released(
         require_family(online, risk, over, budget, rows)
         hypothesis.require(risk.attributes)
     updates, stopped = 0, False
-    believed = [minimiser_on(hypothesis, risk, over, online.alpha) for risk, over in losses]
+    believed = [minimizer_on(hypothesis, risk, over, online.alpha) for risk, over in losses]
     while updates < online.rounds and not stopped:
         choice = ledger.charge(config.choice, why="convex offline: choice")
         errors = np.array(
@@ -159,6 +159,6 @@ def _released(
             counts = data.marginal(risk.attributes)
             theta = online.oracle.answer(online.plan, risk, over, counts, noise, receipt, budget, rows)
             hypothesis.add_factor(risk.attributes, log_factor(online, risk, believed[worst], theta))
-            believed = [minimiser_on(hypothesis, risk, over, online.alpha) for risk, over in losses]
+            believed = [minimizer_on(hypothesis, risk, over, online.alpha) for risk, over in losses]
             updates += 1
     return OfflineRelease(hypothesis, tuple(found.theta for found in believed), updates, stopped)

@@ -31,7 +31,7 @@ from hedgerow._types import Array, Names
 from hedgerow.convex.bound_loss import Risk
 from hedgerow.convex.sets.convex_set import ConvexSet
 from hedgerow.convex.solver.excess import Excess, excess_of
-from hedgerow.convex.solver.public_minimum import Minimum, minimised
+from hedgerow.convex.solver.public_minimum import Minimum, minimize_over
 from hedgerow.data.source import DataSource
 from hedgerow.errors import InvalidInput
 from hedgerow.model.hypothesis import Hypothesis
@@ -42,7 +42,7 @@ from hedgerow.privacy.noise import Noise
 from hedgerow.textbook import sparse_vector
 from hedgerow.textbook.bounds import smallest_alpha
 from hedgerow.textbook.multiplicative_weights import Step
-from hedgerow.textbook.oracles import Oracle, Plan
+from hedgerow.textbook.oracles import Oracle, OraclePlan
 
 LEARNED = "convex pmw: oracle"  # purpose of the ledger entries that teach the hypothesis
 NUMERICAL = 0.02  # τ as a share of S
@@ -66,7 +66,7 @@ class ConvexPMWConfig:
     rounds: int
     guard: AboveThreshold
     oracle: Oracle
-    plan: Plan
+    plan: OraclePlan
 
     @property
     def threshold(self) -> float:
@@ -139,7 +139,7 @@ def configure(
     def needed(a: float) -> float:
         return rows_needed(budget, a * S, beta, queries, cells, S, oracle, step, share)
 
-    found = None if alpha is None else _calibrated(budget, alpha, beta, queries, cells, S, oracle, step, rows, share)
+    found = None if alpha is None else _calibrate(budget, alpha, beta, queries, cells, S, oracle, step, rows, share)
     if found is None:
         smallest = S * smallest_alpha(needed, rows)
         if math.isinf(smallest) or alpha is not None:
@@ -151,7 +151,7 @@ def configure(
                 + ". Use more rows, a larger budget, or a larger alpha."
             )
         alpha = smallest * (1 + 1e-6)
-        found = _calibrated(budget, alpha, beta, queries, cells, S, oracle, step, rows, share)
+        found = _calibrate(budget, alpha, beta, queries, cells, S, oracle, step, rows, share)
     assert found is not None and alpha is not None
     guard, plan, rounds = found
     return ConvexPMWConfig(rows, cells, queries, alpha, beta, step, S, rounds, guard, oracle, plan)
@@ -172,13 +172,13 @@ def rows_needed(
     if not 0 < alpha <= scale_S:
         return math.inf
     low, high = 0.0, 1.0
-    while _calibrated(budget, alpha, beta, queries, cells, scale_S, oracle, step, high, share) is None:
+    while _calibrate(budget, alpha, beta, queries, cells, scale_S, oracle, step, high, share) is None:
         low, high = high, 4 * high
         if high > 1e18:
             return math.inf
     while high > low * (1 + 1e-6):
         middle = (low + high) / 2
-        fits = _calibrated(budget, alpha, beta, queries, cells, scale_S, oracle, step, middle, share) is not None
+        fits = _calibrate(budget, alpha, beta, queries, cells, scale_S, oracle, step, middle, share) is not None
         low, high = (low, middle) if fits else (middle, high)
     return high
 
@@ -200,7 +200,7 @@ def reach_of(S: float, alpha: float, cells: int, oracle: Oracle) -> float:
     return S + ORACLE * alpha * math.sqrt(1 + math.log(cells)) if oracle.leaves_the_set else S
 
 
-def _calibrated(
+def _calibrate(
     budget: Budget,
     alpha: float,
     beta: float,
@@ -211,7 +211,7 @@ def _calibrated(
     step: Step,
     rows: float,
     share: float,
-) -> tuple[AboveThreshold, Plan, int] | None:
+) -> tuple[AboveThreshold, OraclePlan, int] | None:
     """Return the events of a round and the number of rounds, or None if the rows are too few for α.
 
     All comparisons are right to within w = αn/4 − 2τ, less the effect of a surrogate, except with probability β/2. All
@@ -219,7 +219,7 @@ def _calibrated(
     """
     T = update_bound(alpha, cells, reach_of(S, alpha, cells, oracle), step) + 1
     τ = NUMERICAL * S
-    Δ = budget.bounded(S) + 2 * τ
+    Δ = budget.bounded_sum(S) + 2 * τ
     w = (0.25 - SURROGATE) * alpha * rows - 2 * τ
     if w <= 0:
         return None
@@ -276,7 +276,7 @@ class OnlineConvexPMW:
         config = self.config
         require_family(config, risk, over, self.ledger.budget, self._rows)
         self.hypothesis.require(risk.attributes)  # refuse an update that would not fit, before the data are touched
-        believed = minimiser_on(self.hypothesis, risk, over, config.alpha)  # θ̂, computed once and released as it is
+        believed = minimizer_on(self.hypothesis, risk, over, config.alpha)  # θ̂, computed once and released as it is
         excess = excess_in(config, risk, over, believed.theta, self.ledger.budget, self._rows)
         self._progress, opening = sparse_vector.ready(self._guard, self._progress, self.ledger, self._noise)
         counts = self._data.marginal(risk.attributes)
@@ -304,7 +304,7 @@ class OnlineConvexPMW:
 
         ``relearn`` restores the updates, in the order of all mechanisms' entries.
         """
-        self._progress = sparse_vector.resumed(self._guard, entries, self._progress)
+        self._progress = sparse_vector.resume_state(self._guard, entries, self._progress)
 
     def relearn(self, entry: Entry) -> None:
         """Repeat the update of one entry, if it is a released answer of the oracle."""
@@ -350,7 +350,7 @@ def excess_in(
 
     Refuse, from public facts, a loss for which this cannot be guaranteed.
     """
-    share = NUMERICAL * config.bound / 2 / budget.bounded(risk.scale(over))
+    share = NUMERICAL * config.bound / 2 / budget.bounded_sum(risk.scale(over))
     excess = excess_of(risk, over, theta, budget, rows, SURROGATE * config.alpha, shares=(share,))
     grid = config.grid
     if excess is None or grid < excess.unit or excess.sensitivity(grid) > config.guard.sensitivity:
@@ -367,9 +367,9 @@ def _uncertain(risk: Risk, over: ConvexSet) -> InvalidInput:
     )
 
 
-def minimiser_on(hypothesis: Hypothesis, risk: Risk, over: ConvexSet, alpha: float) -> Minimum:
+def minimizer_on(hypothesis: Hypothesis, risk: Risk, over: ConvexSet, alpha: float) -> Minimum:
     """Return θ̂, so close to the minimizer on D̂ that an update loses at most SLACK·α by it."""
-    return minimised(risk, hypothesis.marginal(risk.attributes), over, SLACK * alpha / 10, stationary=True)
+    return minimize_over(risk, hypothesis.marginal(risk.attributes), over, SLACK * alpha / 10, stationary=True)
 
 
 def direction(risk: Risk, believed: Minimum, theta: Array) -> Array:

@@ -30,7 +30,7 @@ from hedgerow._threads import one_thread
 from hedgerow._types import Array, Integers
 from hedgerow.convex.losses.families import Loss
 from hedgerow.convex.sets.convex_set import ConvexSet
-from hedgerow.data.row_store import Rows
+from hedgerow.data.row_store import RowStore
 from hedgerow.data.row_values import STEPS, Valued
 from hedgerow.errors import BudgetExceeded, InvalidInput
 from hedgerow.privacy.events import DistinctRows, Exponential, Laplace, Subsampled
@@ -42,7 +42,7 @@ from hedgerow.textbook.subsampled import GRID
 
 @final
 @dataclass(frozen=True)
-class Risk:
+class ClippedRisk:
     """The average loss over rows, with its public constants.
 
     Features are cut to ±``feature_bound``, labels to ±``label_bound``. ``loss`` names its target and features, which
@@ -101,7 +101,7 @@ class Risk:
         """H."""
         return self.loss.strong_convexity
 
-    def rows(self, data: Rows, indices: Integers) -> tuple[Array, Array]:
+    def rows(self, data: RowStore, indices: Integers) -> tuple[Array, Array]:
         """Return features and labels of rows, cut to their bounds."""
         target = self.loss.target
         assert target is not None
@@ -111,7 +111,7 @@ class Risk:
             X[:, j] = _numbers(column, self.feature_bound)
         return X, self.loss.as_labels(_numbers(labels, self.label_bound))
 
-    def gradient(self, data: Rows, theta: Array, j: int) -> Valued:
+    def gradient(self, data: RowStore, theta: Array, j: int) -> Valued:
         """Return coordinate j of the gradient as a statistical query: (g/B + 1)/2 for B the largest coordinate."""
 
         def valued(indices: Integers) -> Integers:
@@ -120,7 +120,7 @@ class Risk:
 
         return valued
 
-    def scores(self, data: Rows, thetas: list[Array], start: Array) -> Callable[[Integers], Integers]:
+    def scores(self, data: RowStore, thetas: list[Array], start: Array) -> Callable[[Integers], Integers]:
         """Return a function that scores each θ against the start for every row, ridge included.
 
         Scores are in [0, 1], in whole steps, one line per θ.
@@ -155,9 +155,9 @@ def _steps(values: Array, bound: float) -> Integers:
 class DescentPlan:
     """The queries that will be asked, all of them public. ``choice`` is set if runs are boosted."""
 
-    risk: Risk
+    risk: ClippedRisk
     steps: int
-    query: subsampled.Plan
+    query: subsampled.SamplePlan
     runs: int = 1
     choice: Subsampled | None = None
 
@@ -177,7 +177,7 @@ class DescentPlan:
         return expected_excess(self.risk, self.steps, self.query)
 
 
-def answer_variance(risk: Risk, query: subsampled.Plan) -> float:
+def answer_variance(risk: ClippedRisk, query: subsampled.SamplePlan) -> float:
     """Return d times the variance of the noise in one coordinate.
 
     The variance of discrete Laplace noise is at most that of the continuous, 2b².
@@ -187,7 +187,7 @@ def answer_variance(risk: Risk, query: subsampled.Plan) -> float:
     return risk.dimension * 2 * (noise.scale * 2 * risk.coordinate / query.scale) ** 2
 
 
-def expected_excess(risk: Risk, steps: int, query: subsampled.Plan) -> float:
+def expected_excess(risk: ClippedRisk, steps: int, query: subsampled.SamplePlan) -> float:
     """Return a bound on the expected excess of one run on the table.
 
     Convex: (D/√T)(G/2 + G̃²/G). Strongly convex: G̃²(1 + ln T)/(HT). G̃² = G² plus the noise's variance. Values are
@@ -202,7 +202,7 @@ def expected_excess(risk: Risk, steps: int, query: subsampled.Plan) -> float:
 
 
 def configure(
-    risk: Risk,
+    risk: ClippedRisk,
     rows: int,
     *,
     alpha: float,
@@ -220,7 +220,7 @@ def configure(
     spread = (
         math.sqrt(positive("noise", noise) / (2 * risk.dimension)) * risk.norm / (2 * risk.coordinate) * sample.size
     )
-    query = subsampled.Plan(Subsampled(sample, Laplace(1.0, spread, GRID)), 1.0, 1.0, float(sample.size))
+    query = subsampled.SamplePlan(Subsampled(sample, Laplace(1.0, spread, GRID)), 1.0, 1.0, float(sample.size))
     positive("alpha", alpha)
     if beta is None:
         return DescentPlan(risk, _steps_for(risk, query, alpha), query)
@@ -238,7 +238,7 @@ def configure(
     )
 
 
-def _steps_for(risk: Risk, query: subsampled.Plan, alpha: float) -> int:
+def _steps_for(risk: ClippedRisk, query: subsampled.SamplePlan, alpha: float) -> int:
     """Return the least number of steps whose expected excess is at most α."""
     high = 1
     while expected_excess(risk, high, query) > alpha:
@@ -252,7 +252,7 @@ def _steps_for(risk: Risk, query: subsampled.Plan, alpha: float) -> int:
     return high
 
 
-def _choice(risk: Risk, rows: int, alpha: float, beta: float, runs: int) -> Subsampled:
+def _choice(risk: ClippedRisk, rows: int, alpha: float, beta: float, runs: int) -> Subsampled:
     """Return the exponential mechanism on scores of a sample. It is within α of the best run except with probability β.
 
     Half of α is for the sample, whose mean is within t for every run: 2V·2t. The other half is for the choice:
@@ -268,7 +268,7 @@ def _choice(risk: Risk, rows: int, alpha: float, beta: float, runs: int) -> Subs
     return Subsampled(sample, Exponential(1.0, epsilon))
 
 
-def descend(plan: DescentPlan, data: Rows, ledger: Ledger, noise: Noise) -> Array:
+def descend(plan: DescentPlan, data: RowStore, ledger: Ledger, noise: Noise) -> Array:
     """Run Algorithm 4 once. Return the average of the points at which the gradient was asked for."""
     risk = plan.risk
     theta = risk.over.project(np.zeros(risk.dimension))
@@ -285,7 +285,7 @@ def descend(plan: DescentPlan, data: Rows, ledger: Ledger, noise: Noise) -> Arra
 
 
 @one_thread
-def minimise(plan: DescentPlan, data: Rows, ledger: Ledger, noise: Noise) -> Array:
+def minimize(plan: DescentPlan, data: RowStore, ledger: Ledger, noise: Noise) -> Array:
     """Return θ: the result of one run, or the best of several by the exponential mechanism (Corollaries 15 and 16).
 
     A plan that the budget cannot pay for is refused before it begins.

@@ -41,7 +41,7 @@ class Predictions:
     weights: Array
 
 
-def halving(advice: ArrayLike, truth: ArrayLike) -> Predictions:
+def run_halving(advice: ArrayLike, truth: ArrayLike) -> Predictions:
     """Run Wang's Algorithm 1: follow the majority of the experts that were never wrong.
 
     ``advice`` is T × N booleans, ``truth`` T booleans. With a perfect expert there are at most ``halving_mistakes(N)``
@@ -107,7 +107,7 @@ def multiplicative_weights(losses: ArrayLike, gamma: float | None = None) -> Arr
     log_w = np.zeros(ell.shape[1])
     played = np.empty_like(ell)
     for t, loss in enumerate(ell):
-        played[t] = normalized(log_w)
+        played[t] = normalize(log_w)
         log_w = log_w + np.log1p(-gamma * loss)  # w' = w(1 − γ ℓ)
     return played
 
@@ -133,7 +133,7 @@ def regret_bound(experts: int, rounds: int) -> float:
 # Queries: the experts are the cells of the universe. A mistake is a query on which the hypothesis errs by more than α.
 
 
-def normalized(log_weights: Array) -> Array:
+def normalize(log_weights: Array) -> Array:
     """Return the distribution proportional to exp(log_weights)."""
     w = np.exp(log_weights - log_weights.max())
     return np.asarray(w / w.sum())
@@ -157,7 +157,7 @@ def linear_log_factor(query: Array, *, overshoots: bool, eta: float) -> Array:
 def step_size(alpha: float, step: Step) -> float:
     """Return η for mistakes of at least α: α/2 ("paper") or 4α ("hoeffding")."""
     _require_alpha(alpha)
-    return {"paper": alpha / 2, "hoeffding": 4 * alpha}[_known(step)]
+    return {"paper": alpha / 2, "hoeffding": 4 * alpha}[_step_rule(step)]
 
 
 def update_bound(alpha: float, cells: int, step: Step) -> int:
@@ -166,7 +166,9 @@ def update_bound(alpha: float, cells: int, step: Step) -> int:
     The theorem also requires each measured value to be within α of the truth, so that the update has the right sign.
     """
     _require_alpha(alpha)
-    per_update = {"paper": alpha**2 / 4, "hoeffding": 2 * alpha**2}[_known(step)]  # the least decrease of Ψ per update
+    per_update = {"paper": alpha**2 / 4, "hoeffding": 2 * alpha**2}[
+        _step_rule(step)
+    ]  # the least decrease of Ψ per update
     return math.floor(math.log(cells) / per_update)
 
 
@@ -184,7 +186,7 @@ def multiplicative_weights_for_queries(
     log_w = np.zeros(len(D))
     updates = 0
     while True:
-        p = normalized(log_w)
+        p = normalize(log_w)
         gaps = Q @ (p - D)  # ⟨q, D̂⟩ − ⟨q, D⟩
         worst = int(np.abs(gaps).argmax())
         if abs(gaps[worst]) <= alpha:
@@ -199,7 +201,7 @@ def _require_alpha(alpha: float) -> None:
         raise InvalidInput(f"alpha must be between 0 and 1. Found {alpha!r}. Give the error as a fraction of the rows.")
 
 
-def _known(step: Step) -> Step:
+def _step_rule(step: Step) -> Step:
     """Return the step rule. Refuse an unknown one."""
     if step not in ("paper", "hoeffding"):
         raise InvalidInput(f"step must be 'paper' or 'hoeffding'. Found {step!r}. Choose one of the two.")

@@ -95,17 +95,17 @@ def configure(
             + ". Use more rows, a larger budget, or a larger alpha."
         )
     alpha = smallest if alpha is None else alpha
-    choice, measurement, rounds, _ = _calibrated(budget, alpha, beta, queries, cells, step)
+    choice, measurement, rounds, _ = _calibrate(budget, alpha, beta, queries, cells, step)
     return MWEMConfig(scale, alpha, beta, step, rounds, choice, measurement)
 
 
 def rows_needed(budget: Budget, alpha: float, beta: float, queries: int, cells: int, step: Step = "hoeffding") -> float:
     """Return the rows for which ``configure`` guarantees α. They are fewer than ``bounds.mwem_rows``."""
-    *_, width = _calibrated(budget, alpha, beta, queries, cells, step)
+    *_, width = _calibrate(budget, alpha, beta, queries, cells, step)
     return (width + 2) / alpha  # rounded scores and noise in whole rows lose less than two rows
 
 
-def _calibrated(
+def _calibrate(
     budget: Budget, alpha: float, beta: float, queries: int, cells: int, step: Step
 ) -> tuple[Exponential, Laplace | Gaussian, int, float]:
     """Return the events of a round, the number of rounds, and the width w = αn that they need. All scale with w.
@@ -154,10 +154,10 @@ def release(
 ) -> MWEMRelease:
     """Run Wang's Algorithm 6. An early stop leaves the rest of the budget in the ledger."""
     with ledger.exclusively():
-        return _released(config, queries, data, ledger, noise, hypothesis)
+        return _run_locked(config, queries, data, ledger, noise, hypothesis)
 
 
-def _released(
+def _run_locked(
     config: MWEMConfig,
     queries: Sequence[Linear],
     data: DataSource,
@@ -173,7 +173,7 @@ def _released(
     workload = [exact_counts.on_grid(universe, q) for q in queries]
     steps = np.array([exact_counts.step_of(q, config.grid) for q in workload])
     answers = _evaluator(universe, workload)
-    counted = exact_counts.counted_all(workload, data.marginal, config.grid)  # N, exact and private
+    counted = exact_counts.exact_counts(workload, data.marginal, config.grid)  # N, exact and private
     # "paper" is the lecture's update, 1 − η·sign(y)·q with η = √(ln|X|/T), which is half the progress of a mistake
     factor = experts.linear_log_factor if config.step == "paper" else experts.log_factor
     measurements: list[tuple[Linear, float]] = []

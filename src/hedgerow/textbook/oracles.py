@@ -29,8 +29,8 @@ from hedgerow._types import Array
 from hedgerow.convex.bound_loss import GlmRisk, Risk
 from hedgerow.convex.sets import L2Ball
 from hedgerow.convex.sets.convex_set import ConvexSet
-from hedgerow.convex.solver.gradient_sums import SLOPE, GradientSums, tapered
-from hedgerow.convex.solver.private_minimum import Surrogate, certain_place, located
+from hedgerow.convex.solver.gradient_sums import SLOPE, GradientSums, taper_factor
+from hedgerow.convex.solver.private_minimum import Surrogate, certain_place, locate_minimum
 from hedgerow.errors import InvalidInput
 from hedgerow.privacy import events
 from hedgerow.privacy.budget import Budget
@@ -45,7 +45,7 @@ ROUNDED = 2e-3  # share of the sensitivity kept for rounding: half for the grid 
 
 @final
 @dataclass(frozen=True)
-class Plan:
+class OraclePlan:
     """The event that one call draws from, and the accuracy it gives. All of it is public."""
 
     event: Gaussian | Repeated
@@ -76,13 +76,13 @@ class Oracle(Protocol):
     def fits(self, risk: Risk, over: ConvexSet) -> None:
         """Refuse a loss outside the family."""
 
-    def plan(self, budget: Budget, cost: float, rows: float, beta: float, error: float = 0.0) -> Plan | None:
+    def plan(self, budget: Budget, cost: float, rows: float, beta: float, error: float = 0.0) -> OraclePlan | None:
         """Return the plan that the cost ρ₀ buys at this number of rows, or None if no grid is fine enough.
 
         If a plan reaches ``error``, a faster one that still reaches it may be returned.
         """
 
-    def certain(self, plan: Plan, risk: Risk, over: ConvexSet, budget: Budget, rows: float) -> bool:
+    def certain(self, plan: OraclePlan, risk: Risk, over: ConvexSet, budget: Budget, rows: float) -> bool:
         """Return True if the plan's sensitivity holds for every table, all arithmetic included.
 
         ``rows``: n, or its estimate.
@@ -90,7 +90,7 @@ class Oracle(Protocol):
 
     def answer(
         self,
-        plan: Plan,
+        plan: OraclePlan,
         risk: Risk,
         over: ConvexSet,
         counts: NDArray[np.int64],
@@ -105,7 +105,7 @@ class Oracle(Protocol):
 
 @final
 @dataclass(frozen=True)
-class NoisyGradientDescent:
+class NoisyGradientDescentOracle:
     """The oracle for Lipschitz losses over a bounded set (Theorem 4.1): averaged projected steps on noisy gradients.
 
     D is the diameter of the set. With b_t ~ N(0, s²I) on the mean gradient, M = L + s(√p + √(2 ln(2/β₀)/T)) bounds the
@@ -125,29 +125,29 @@ class NoisyGradientDescent:
         _at_most("diameter", over.diameter_l2(risk.dimension), self.diameter)
         _at_most("dimension", risk.dimension, self.dimension)
 
-    def plan(self, budget: Budget, cost: float, rows: float, beta: float, error: float = 0.0) -> Plan | None:
+    def plan(self, budget: Budget, cost: float, rows: float, beta: float, error: float = 0.0) -> OraclePlan | None:
         """Plan the steps with the best bound, or the fewest steps that reach ``error`` if any do."""
-        delta = budget.gradient(self.lipschitz) * tapered(budget) * (1 + ROUNDED)
+        delta = budget.gradient(self.lipschitz) * taper_factor(budget) * (1 + ROUNDED)
         once = delta / math.sqrt(2 * cost) / rows  # s/√T
         noise = self.diameter * once * (math.sqrt(self.dimension) + math.sqrt(8 * math.log(2 / beta)))
         T = max(1, min(MOST_STEPS, math.ceil((4 * self.lipschitz * self.diameter / noise) ** 2)))
-        best, low = self._planned(delta, once, rows, T, beta), 1
+        best, low = self._plan_steps(delta, once, rows, T, beta), 1
         while low < T and best is not None and best.error <= error:
             middle = (low + T) // 2
-            planned = self._planned(delta, once, rows, middle, beta)
+            planned = self._plan_steps(delta, once, rows, middle, beta)
             enough = planned is not None and planned.error <= error
             low, T, best = (low, middle, planned) if enough else (middle + 1, T, best)
         return best
 
-    def _planned(self, delta: float, once: float, rows: float, T: int, beta: float) -> Plan | None:
+    def _plan_steps(self, delta: float, once: float, rows: float, T: int, beta: float) -> OraclePlan | None:
         """Return the plan of T steps."""
         z, s, D = math.sqrt(2 * math.log(2 / beta)), once * math.sqrt(T), self.diameter
         M = self.lipschitz + s * (math.sqrt(self.dimension) + z / math.sqrt(T))
         each = _gaussian(delta, s * rows, delta, self.dimension)
         eta = D / (M * math.sqrt(T))
-        return each and Plan(Repeated(each, T), D * (M + s * z) / math.sqrt(T), steps=T, step=eta / rows)
+        return each and OraclePlan(Repeated(each, T), D * (M + s * z) / math.sqrt(T), steps=T, step=eta / rows)
 
-    def certain(self, plan: Plan, risk: Risk, over: ConvexSet, budget: Budget, rows: float) -> bool:
+    def certain(self, plan: OraclePlan, risk: Risk, over: ConvexSet, budget: Budget, rows: float) -> bool:
         """Return True if the rounding of gradient sums fits into the plan's sensitivity."""
         sums = GradientSums(risk, over, budget, rows)
         each = plan.noise
@@ -155,7 +155,7 @@ class NoisyGradientDescent:
 
     def answer(
         self,
-        plan: Plan,
+        plan: OraclePlan,
         risk: Risk,
         over: ConvexSet,
         counts: NDArray[np.int64],
@@ -176,7 +176,7 @@ class NoisyGradientDescent:
 
 @final
 @dataclass(frozen=True)
-class OutputPerturbation:
+class OutputPerturbationOracle:
     """The oracle for σ-strongly convex losses (Theorem 4.5): the minimizer plus noise, projected.
 
     The minimizer has sensitivity 2L/(nσ). α₀ = L·s(√p + √(2 ln(1/β₀))), s = Δ/√(2ρ₀), Δ = 2L/(nσ) + 2ϑ. It depends on n
@@ -201,7 +201,7 @@ class OutputPerturbation:
                 f"Found {risk.strong_convexity(over):g}. Add a ridge, or use another oracle."
             )
 
-    def plan(self, budget: Budget, cost: float, rows: float, beta: float, error: float = 0.0) -> Plan | None:
+    def plan(self, budget: Budget, cost: float, rows: float, beta: float, error: float = 0.0) -> OraclePlan | None:
         """Plan one draw of noise on the minimizer. Refuse add-remove neighbours."""
         if budget.neighbours != "replace":
             raise InvalidInput(
@@ -216,15 +216,15 @@ class OutputPerturbation:
         reached = L * s * (math.sqrt(p) + math.sqrt(2 * math.log(1 / beta))) + L * distance
         width = reached / 50
         event = _gaussian(delta, s, delta, p)
-        return event and Plan(event, reached + width, distance=distance, width=width)
+        return event and OraclePlan(event, reached + width, distance=distance, width=width)
 
-    def certain(self, plan: Plan, risk: Risk, over: ConvexSet, budget: Budget, rows: float) -> bool:
+    def certain(self, plan: OraclePlan, risk: Risk, over: ConvexSet, budget: Budget, rows: float) -> bool:
         """Return True if the minimizer can be located for every table."""
         return certain_place(Surrogate(risk, over, plan.width), plan.distance)
 
     def answer(
         self,
-        plan: Plan,
+        plan: OraclePlan,
         risk: Risk,
         over: ConvexSet,
         counts: NDArray[np.int64],
@@ -234,13 +234,13 @@ class OutputPerturbation:
         rows: float,
     ) -> Array:
         """Locate the minimizer, add noise, and project."""
-        found = located(Surrogate(risk, over, plan.width), counts, plan.distance)
+        found = locate_minimum(Surrogate(risk, over, plan.width), counts, plan.distance)
         return over.project(noise.add(found, receipt))
 
 
 @final
 @dataclass(frozen=True)
-class RegularisedOutputPerturbation:
+class RegularizedOutputPerturbationOracle:
     """The dimension-free oracle for generalized linear losses over an ℓ2 ball (Theorem 4.3).
 
     It adds a ridge, minimizes, and adds noise. The minimizer of Σℓ + (Λ/2)‖θ‖² over the ball moves by at most Δ = 2L/Λ
@@ -275,7 +275,7 @@ class RegularisedOutputPerturbation:
         _at_most("dimension", risk.dimension, self.dimension)
         _at_most("scale", risk.scale(over), self.scale)
 
-    def plan(self, budget: Budget, cost: float, rows: float, beta: float, error: float = 0.0) -> Plan | None:
+    def plan(self, budget: Budget, cost: float, rows: float, beta: float, error: float = 0.0) -> OraclePlan | None:
         """Choose the ridge with the best bound, and plan one draw of noise on the minimizer."""
         L, R, z = self.lipschitz, self.radius, math.sqrt(2 * math.log(2 / beta))
         noise = L * (math.sqrt(2 / math.pi) + 2 * z) / math.sqrt(2 * cost)  # per unit of Δ, including the deficit
@@ -283,14 +283,14 @@ class RegularisedOutputPerturbation:
         change = budget.gradient(L) / Λ
         distance = max(change / 100, FINEST * L * rows / Λ)
         untapered = (change + 2 * distance) * (1 + ROUNDED)
-        delta = untapered * tapered(budget)
+        delta = untapered * taper_factor(budget)
         s = delta / math.sqrt(2 * cost)
         reached = Λ * R**2 / (2 * rows) + L * s * (math.sqrt(2 / math.pi) + z) + L * distance
         width = reached / 50
         event = _gaussian(delta, s, untapered, self.dimension)
-        return event and Plan(event, reached + width, deficit=L * s * z, distance=distance, width=width, ridge=Λ)
+        return event and OraclePlan(event, reached + width, deficit=L * s * z, distance=distance, width=width, ridge=Λ)
 
-    def certain(self, plan: Plan, risk: Risk, over: ConvexSet, budget: Budget, rows: float) -> bool:
+    def certain(self, plan: OraclePlan, risk: Risk, over: ConvexSet, budget: Budget, rows: float) -> bool:
         """Return True if the minimizer can be located for every table.
 
         The ridge is spread over the largest number of rows that is computed, for which the minimizer is hardest to
@@ -301,7 +301,7 @@ class RegularisedOutputPerturbation:
 
     def answer(
         self,
-        plan: Plan,
+        plan: OraclePlan,
         risk: Risk,
         over: ConvexSet,
         counts: NDArray[np.int64],
@@ -315,14 +315,14 @@ class RegularisedOutputPerturbation:
         found = np.zeros(risk.dimension)
         if 0 < n <= most:
             ridge = plan.ridge / n  # so that Λ acts on the sum, whatever the number of rows
-            found = located(Surrogate(risk, over, plan.width, ridge), counts, plan.distance)
+            found = locate_minimum(Surrogate(risk, over, plan.width, ridge), counts, plan.distance)
         if budget.neighbours == "add-remove":  # clip to a radius that shrinks a little per row, down to 0 at ``most``
             room = plan.noise.sensitivity / (SLOPE + 1) * max(most - n, 0.0)
             with np.errstate(all="ignore"):
                 found = found * min(1.0, room / max(float(np.linalg.norm(found)), 1e-300))
         return noise.add(found, receipt)
 
-    def _most_rows(self, plan: Plan, budget: Budget, rows: float) -> float:
+    def _most_rows(self, plan: OraclePlan, budget: Budget, rows: float) -> float:
         """Return the largest number of rows for which the minimizer is computed.
 
         If n is private, it is so large that the shrinking radius leaves tables of up to twice ``rows`` rows unchanged.

@@ -107,7 +107,7 @@ def configure(
             + ". Use more rows, a larger budget, or a larger alpha."
         )
     alpha = smallest if alpha is None else alpha
-    guard, measurement, rounds, _ = _calibrated(budget, alpha, beta, queries, cells, step, share)
+    guard, measurement, rounds, _ = _calibrate(budget, alpha, beta, queries, cells, step, share)
     return PMWConfig(scale, cells, queries, alpha, beta, step, rounds, guard, measurement)
 
 
@@ -121,11 +121,11 @@ def rows_needed(
     share: float = 1.0,
 ) -> float:
     """Return the rows for which ``configure`` guarantees α. The calibrated noise needs fewer than the book states."""
-    *_, width = _calibrated(budget, alpha, beta, queries, cells, step, share)
+    *_, width = _calibrate(budget, alpha, beta, queries, cells, step, share)
     return (width + 2) / alpha  # rounding the hypothesis, the threshold and all noise loses less than two rows
 
 
-def _calibrated(
+def _calibrate(
     budget: Budget, alpha: float, beta: float, queries: int, cells: int, step: Step, share: float
 ) -> tuple[AboveThreshold, Laplace | Gaussian, int, float]:
     """Return the events of one round, the number of rounds, and the width w that they reach. All scale with w.
@@ -196,7 +196,7 @@ class OnlinePMW:
         step = exact_counts.step_of(query, self._grid)
         measurement = self._measurements[step]
         self._require_afforded(measurement)
-        N = exact_counts.counted(query, self._data.marginal(query.attributes), step)
+        N = exact_counts.exact_count(query, self._data.marginal(query.attributes), step)
         gap = abs(N - exact_counts.nearest(self.config.scale * believed, step))
         outcome, self._progress = sparse_vector.step(self._guard, self._progress, gap, self.ledger, self._noise)
         if not outcome.above:
@@ -212,7 +212,7 @@ class OnlinePMW:
 
         ``relearn`` restores the updates, in the order of all mechanisms' entries.
         """
-        self._progress = sparse_vector.resumed(self._guard, entries, self._progress)
+        self._progress = sparse_vector.resume_state(self._guard, entries, self._progress)
 
     def relearn(self, entry: Entry) -> None:
         """Repeat the update of one entry, if it is a released measurement."""

@@ -65,12 +65,14 @@ def scq(rows: int, alpha: float) -> SCQ:
     return SCQ(whole("rows", rows), math.floor(alpha * COIN))
 
 
-def holding(valued: Valued) -> Callable[[Integers], NDArray[np.bool_]]:
+def true_rows(valued: Valued) -> Callable[[Integers], NDArray[np.bool_]]:
     """Return a predicate of rows by number: yes for values of at least one half."""
     return lambda indices: valued(indices) * 2 >= STEPS
 
 
-def flips(config: SCQ, valued: Valued, rows: int, ledger: Ledger, noise: Noise, times: int = 1) -> NDArray[np.bool_]:
+def sample_yes_no(
+    config: SCQ, valued: Valued, rows: int, ledger: Ledger, noise: Noise, times: int = 1
+) -> NDArray[np.bool_]:
     """Return ``times`` answers to one question, each about a random row, in a time that does not depend on n."""
     if config.rows != rows:
         raise InvalidInput(f"A query must be for the table's {rows} rows. Found {config.rows}. Make it again.")
@@ -79,7 +81,7 @@ def flips(config: SCQ, valued: Valued, rows: int, ledger: Ledger, noise: Noise, 
 
         def holds(indices: Integers) -> NDArray[np.bool_]:
             with ledger.closed():
-                return holding(valued)(indices)
+                return true_rows(valued)(indices)
 
         return noise.flips(holds, receipt)
 
@@ -89,7 +91,7 @@ def flips(config: SCQ, valued: Valued, rows: int, ledger: Ledger, noise: Noise, 
 
 @final
 @dataclass(frozen=True)
-class Counted:
+class FlipInterval:
     """A fraction of the rows after a number of flips, with an interval [low, high].
 
     The intervals after all numbers of flips hold at once, except with probability β.
@@ -107,9 +109,9 @@ class Counted:
         return max(self.high - self.value, self.value - self.low)
 
 
-def counting(
+def count_by_flips(
     config: SCQ, valued: Valued, rows: int, ledger: Ledger, noise: Noise, *, beta: float, at_once: int | None = None
-) -> Iterator[Counted]:
+) -> Iterator[FlipInterval]:
     """Yield counts whose interval narrows with more flips, to be stopped at any time (Proposition 13).
 
     All intervals hold at once with probability 1 − β, so the time to stop may depend on them. ``at_once`` is the number
@@ -123,7 +125,7 @@ def counting(
     while True:
         times = max(1, asked // 10) if at_once is None else at_once
         try:
-            answers = flips(config, valued, rows, ledger, noise, times)
+            answers = sample_yes_no(config, valued, rows, ledger, noise, times)
         except BudgetExceeded:
             if asked == 0:
                 raise
@@ -133,7 +135,7 @@ def counting(
         ends = interval(yes, asked, beta)
         low = max(low, honest(ends[0], config.flip))
         high = max(low, min(high, honest(ends[1], config.flip)))
-        yield Counted(min(high, max(low, honest(yes / asked, config.flip))), low, high, asked, spent)
+        yield FlipInterval(min(high, max(low, honest(yes / asked, config.flip))), low, high, asked, spent)
 
 
 def honest(said: float, flip: float) -> float:
@@ -163,7 +165,7 @@ def interval(yes: int, asked: int, beta: float) -> tuple[float, float]:
     return max(0.0, low - 2e-12), min(1.0, high + 2e-12)
 
 
-def flips_for(alpha: float, beta: float, queries: int = 1) -> int:
+def samples_for(alpha: float, beta: float, queries: int = 1) -> int:
     """Return ℓ = 2 log(4k/β)/α², the flips of each query if their number is fixed beforehand (Proposition 13)."""
     return math.ceil(2 * math.log(4 * queries / beta) / alpha**2)
 
@@ -209,7 +211,7 @@ def naive_flip(alpha: float, beta: float, valued: Valued, rows: int, ledger: Led
     event = Laplace(1.0, alpha * rows / math.log(1 / beta), 1 / STEPS)
     with ledger.exclusively():
         receipt = ledger.charge(event, why="naive flip")
-        holds = holding(valued)
+        holds = true_rows(valued)
         with ledger.closed():
             total = sum(int(holds(np.arange(s, min(s + BLOCK, rows))).sum()) for s in range(0, rows, BLOCK))
         share = noise.add(float(total), receipt) / rows

@@ -154,7 +154,7 @@ def step(
         opened, cost = _ready(config, progress, ledger, noise)
         assert opened.round is not None
         value = _finite(value)
-        excess = opened.round.excess(_floored(value, config.unit))
+        excess = opened.round.excess(_floor_units(value, config.unit))
         if excess is None:
             return Outcome(above=False, cost=cost) if cost else FREE, opened
         measured = None
@@ -162,7 +162,7 @@ def step(
             receipt = ledger.charge(config.measurement, why="sparse vector: measurement")
             cost += receipt.cost
             grid = config.measurement.grid
-            measured = float(noise.add(_floored(value, grid) * grid, receipt))
+            measured = float(noise.add(_floor_units(value, grid) * grid, receipt))
         gap = excess * config.grid if config.gap else None
         return Outcome(above=True, measured=measured, gap=gap, cost=cost), Progress(tops=opened.tops + 1)
 
@@ -196,7 +196,7 @@ def _ready(config: SparseVector, progress: Progress, ledger: Ledger, noise: Nois
             f"The budget must afford a round and its measurement. Found {ledger.remaining:.6g} left. Stop here."
         )
     receipt = ledger.charge(config.guard, why=ROUND, about={"threshold": config.threshold})
-    threshold = _floored(config.threshold, config.unit)
+    threshold = _floor_units(config.threshold, config.unit)
     round_ = noise.open_round(receipt, threshold, config.unit, on_grid=config.gap)
     return Progress(progress.tops, round_, (config, ledger)), receipt.cost
 
@@ -208,12 +208,12 @@ def _finite(value: float) -> float:
     return 0.0 if value != value else LARGEST if value > 0 else -LARGEST
 
 
-def _floored(value: float, unit: float) -> int:
+def _floor_units(value: float, unit: float) -> int:
     """Return whole units, rounded down. Values that are at most a multiple of the unit apart stay so, exactly."""
     return math.floor(value / unit)
 
 
-def resumed(config: SparseVector, entries: Sequence[Entry], progress: Progress | None = None) -> Progress:
+def resume_state(config: SparseVector, entries: Sequence[Entry], progress: Progress | None = None) -> Progress:
     """Return the state after the recorded rounds that ended.
 
     A round that was open counts as over, and the next is charged.

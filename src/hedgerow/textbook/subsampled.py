@@ -36,7 +36,7 @@ WHY = "sampled statistic"  # purpose of the ledger entries
 
 @final
 @dataclass(frozen=True)
-class Plan:
+class SamplePlan:
     """One query: its event, and its accuracy α on the table except with probability ``beta``."""
 
     event: Subsampled
@@ -48,7 +48,7 @@ class Plan:
 
 @final
 @dataclass(frozen=True)
-class Sampled:
+class SampledAnswer:
     """An answer: a fraction as it was drawn, not cut to [0, 1], and its cost in the budget's currency."""
 
     value: float
@@ -84,7 +84,7 @@ def sample_size(alpha: float, beta: float, queries: int = 1, rows: int | None = 
 
 def plan(
     rows: int, *, alpha: float, beta: float, queries: int = 1, size: int | None = None, replace: bool = False
-) -> Plan:
+) -> SamplePlan:
     """Plan the least loss at which k queries are all within α of the table, except with probability β.
 
     Replace-one only.
@@ -105,19 +105,19 @@ def plan(
             f"{chosen}. Sample more rows, or ask for less accuracy."
         )
     scale = (left * chosen - GRID) / math.log(2 / failure)
-    return Plan(Subsampled(sample, Laplace(1.0, scale, GRID)), alpha, failure, float(chosen))
+    return SamplePlan(Subsampled(sample, Laplace(1.0, scale, GRID)), alpha, failure, float(chosen))
 
 
-def affordable(rows: int, *, epsilon: float, size: int, beta: float, replace: bool = False) -> Plan:
+def affordable(rows: int, *, epsilon: float, size: int, beta: float, replace: bool = False) -> SamplePlan:
     """Plan one query of loss ε from a sample of ℓ rows, with the noise that solves the exact formula."""
     _require_size(whole("size", size))
     sample = RepeatedRows(size, rows) if replace else DistinctRows(size, rows)
     noise = Laplace(1.0, 1 / inner_epsilon(sample, positive("epsilon", epsilon)), GRID)
     alpha = sampling_error(size, beta / 2, None if replace else rows) + noise_error(noise, beta / 2) / size + GRID
-    return Plan(Subsampled(sample, noise), alpha, beta, float(size))
+    return SamplePlan(Subsampled(sample, noise), alpha, beta, float(size))
 
 
-def poisson_plan(scale: float, *, alpha: float, beta: float, queries: int = 1, size: int | None = None) -> Plan:
+def poisson_plan(scale: float, *, alpha: float, beta: float, queries: int = 1, size: int | None = None) -> SamplePlan:
     """Plan a query for add-remove neighbours, where n is private.
 
     Every row is sampled at the public rate ℓ/``scale``, and the sum is divided by ℓ. The answer is within α of (rows
@@ -138,10 +138,10 @@ def poisson_plan(scale: float, *, alpha: float, beta: float, queries: int = 1, s
             f"size must be larger for alpha = {alpha:g} where rows come and go. Found {chosen}. Give size={least}."
         )
     noise = Laplace(1.0, (left * expected - GRID) / math.log(2 / failure), GRID)
-    return Plan(Subsampled(PoissonSample(heads), noise), alpha, failure, expected)
+    return SamplePlan(Subsampled(PoissonSample(heads), noise), alpha, failure, expected)
 
 
-def answer(plan: Plan, valued: Valued, rows: int, ledger: Ledger, noise: Noise) -> Sampled:
+def answer(plan: SamplePlan, valued: Valued, rows: int, ledger: Ledger, noise: Noise) -> SampledAnswer:
     """Return q(S_ℓ) + Lap(1/(ℓε′)). ``valued`` gives the values of rows by their numbers, each from its row alone."""
     with ledger.exclusively():
         receipt = ledger.charge(_require_rows(plan.event, rows), why=WHY, keep=False)
@@ -153,7 +153,7 @@ def answer(plan: Plan, valued: Valued, rows: int, ledger: Ledger, noise: Noise) 
             total = _total(valued, drawn)
         noisy = float(noise.add(total * GRID, receipt))
         ledger.record(receipt, noisy, noise.private)
-        return Sampled(noisy / plan.scale, plan.alpha, receipt.cost)
+        return SampledAnswer(noisy / plan.scale, plan.alpha, receipt.cost)
 
 
 def choose(event: Subsampled, scored: Callable[[Integers], Integers], rows: int, ledger: Ledger, noise: Noise) -> int:
@@ -198,7 +198,7 @@ def _require_rows(event: Subsampled, rows: int) -> Subsampled:
 class PopulationPlan:
     """A plan for k queries within α of the population, except with probability β: each query, and the budget of all."""
 
-    plan: Plan
+    plan: SamplePlan
     budget: Budget
     alpha: float
     beta: float

@@ -33,7 +33,7 @@ MOST_BINS = 2**20  # a Range or Dates lists its bins, and has at most this many
 
 
 @dataclass(frozen=True)
-class isnt:
+class not_:
     """Negation of a predicate on one attribute.
 
     Example
@@ -65,7 +65,7 @@ class Cover(NamedTuple):
         """True if no cell is cut."""
         return self.inside is self.touched
 
-    def settled(self) -> Cover:
+    def settle(self) -> Cover:
         """Return an equal cover that is marked as exact if no cell is cut."""
         return Cover.exactly(self.inside) if np.array_equal(self.inside, self.touched) else self
 
@@ -78,7 +78,7 @@ class Cover(NamedTuple):
         if self.is_exact and other.is_exact:
             return Cover.exactly(self.inside & other.inside)
         share = self.share * other.share
-        return Cover(self.inside & other.inside, self.touched & other.touched, share).settled()
+        return Cover(self.inside & other.inside, self.touched & other.touched, share).settle()
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,9 @@ class Attribute:
     def require_room(self, each: int = 1) -> None:
         """Refuse to make an array of ``each`` bytes per cell if it exceeds the memory limit."""
         way_out = "Declare it in fewer cells, as a Range with bins"
-        _memory.require(f"An array over the values of an attribute ({self._described()})", self.size, each, way_out)
+        _memory.require(
+            f"An array over the values of an attribute ({self._describe_labels()})", self.size, each, way_out
+        )
 
     @property
     def listed(self) -> Sequence[Any]:
@@ -153,7 +155,7 @@ class Attribute:
         """Return the cover of the cells by a predicate, or by several predicates together. See ``Cover``.
 
         A predicate is a value, a set, an inclusive (low, high) range in which ``None`` leaves an end open, a boolean
-        mask of cells, or ``isnt`` of one of these. Labels and masks mean whole cells. Numbers outside the declared
+        mask of cells, or ``not_`` of one of these. Labels and masks mean whole cells. Numbers outside the declared
         range were clamped, so they count as its nearest end.
         """
         self.require_room()
@@ -174,11 +176,11 @@ class Attribute:
             predicate = np.asarray(predicate)  # drops a subclass of ndarray, as in ``mask``
             if predicate.dtype == bool:
                 return Cover.exactly(self.mask(predicate))
-        if isinstance(predicate, isnt):
+        if isinstance(predicate, not_):
             return ~self._cover(predicate.predicate)
         if isinstance(predicate, tuple):
             return self._cover_between(*self._ends(predicate))
-        return self._cover_values(_wanted(predicate))
+        return self._cover_values(_listed_values(predicate))
 
     def _cover_between(self, low: float, high: float) -> Cover:
         """Return the cover of an inclusive range."""
@@ -191,11 +193,11 @@ class Attribute:
         least, most = self._extent
         if low > most or high < least:
             raise InvalidInput(
-                f"A range must overlap the declared range, {self._written(least)} to {self._written(most)}. Found "
+                f"A range must overlap the declared range, {self._write_label(least)} to {self._write_label(most)}. Found "
                 f"({low!r}, {high!r}), where no record can be. Ask about declared values, or declare more."
             )
 
-    def _written(self, number: float) -> str:
+    def _write_label(self, number: float) -> str:
         return f"{number:g}"
 
     def _cover_values(self, wanted: Iterable[Any]) -> Cover:
@@ -208,7 +210,7 @@ class Attribute:
     def mask(self, predicate: Any) -> NDArray[np.bool_]:
         """Return the cells of the coded table that satisfy a predicate.
 
-        A predicate is a value, a set, a range, a mask, or ``isnt`` of one of these. A range is inclusive, and ``None``
+        A predicate is a value, a set, a range, a mask, or ``not_`` of one of these. A range is inclusive, and ``None``
         leaves an end open. A cell is in the range if its representative value is; a value stands for its whole cell.
         ``cover`` treats a predicate as a statement about values instead.
         """
@@ -224,12 +226,12 @@ class Attribute:
                     "Give one boolean for every cell of the attribute."
                 )
             return mask
-        if isinstance(predicate, isnt):
+        if isinstance(predicate, not_):
             return ~self.mask(predicate.predicate)
         if isinstance(predicate, tuple):
             return self._between(predicate)
         mask = np.zeros(self.size, bool)
-        for value in _wanted(predicate):
+        for value in _listed_values(predicate):
             mask[self.cell(value)] = True
         return mask
 
@@ -244,7 +246,7 @@ class Attribute:
         """Return the two ends of a range, infinite for an open end."""
         if not self.ordered or self.values is None:
             raise InvalidInput(
-                f"A range must be for an attribute with an order. Found {ends!r} for {self._described()}. "
+                f"A range must be for an attribute with an order. Found {ends!r} for {self._describe_labels()}. "
                 "Give a set of values instead."
             )
         if len(ends) != 2:
@@ -274,7 +276,7 @@ class Attribute:
             self.__dict__["_cached_positions"] = cached
         return cached
 
-    def _described(self) -> str:
+    def _describe_labels(self) -> str:
         """Return the first labels as text, for messages."""
         shown = ", ".join(repr(v) for v in self.labels[:6])
         return shown + (f", … ({self.size} in all)" if self.size > 6 else "")
@@ -282,12 +284,12 @@ class Attribute:
     def _unknown(self, value: Any) -> InvalidInput:
         """Return the error about an undeclared value."""
         return InvalidInput(
-            f"A value must be one that the universe declares: {self._described()}. Found {value!r}. "
+            f"A value must be one that the universe declares: {self._describe_labels()}. Found {value!r}. "
             "Check the spelling, or declare it in the universe."
         )
 
 
-def _wanted(predicate: Any) -> Iterable[Any]:
+def _listed_values(predicate: Any) -> Iterable[Any]:
     """Return the values that a predicate lists; a single value is a list of one."""
     return predicate if isinstance(predicate, set | frozenset | list | np.ndarray) else [predicate]
 
@@ -373,7 +375,7 @@ class Categories(Attribute):
         object.__setattr__(self, "spaces", spaces)
         object.__setattr__(self, "case", case)
 
-    def spelled(self, text: str) -> str:
+    def spell(self, text: str) -> str:
         """Return a text in the form in which this attribute compares it."""
         return spelling(text, self.spaces, self.case)
 
@@ -381,7 +383,7 @@ class Categories(Attribute):
         """Return the cell of a value, with blanks and case ignored as declared."""
         if isinstance(value, str) and value not in self.labels:
             for i, label in enumerate(self.listed):
-                if isinstance(label, str) and self.spelled(label) == self.spelled(value):
+                if isinstance(label, str) and self.spell(label) == self.spell(value):
                     return i
         return super().cell(value)
 
@@ -551,7 +553,7 @@ class Integers(Attribute):
     def _extent(self) -> tuple[int, int]:
         return self.low, self.high
 
-    def _written(self, number: float) -> str:
+    def _write_label(self, number: float) -> str:
         return str(number)
 
     def __hash__(self) -> int:
@@ -729,7 +731,7 @@ class Range(Attribute):
                 i = self.cell(value)
                 share[i] = max(share[i], part) if touched[i] else share[i]
         none = np.zeros(self.size - len(share), bool)
-        return Cover(np.append(inside, none), np.append(touched, none), np.append(share, none)).settled()
+        return Cover(np.append(inside, none), np.append(touched, none), np.append(share, none)).settle()
 
     def _cover_values(self, wanted: Iterable[Any]) -> Cover:
         """Return the cover of a list: a value is one of those in its bin, a label is the whole bin."""
@@ -748,7 +750,7 @@ class Range(Attribute):
         if self.whole:
             inside |= share > 1 - 1e-9
         share = np.where(inside, 1.0, np.minimum(share, 1.0))
-        return Cover(inside, touched | inside, share).settled()
+        return Cover(inside, touched | inside, share).settle()
 
     def _share_of_one(self, value: float) -> float:
         """Return the interpolated share of one value in its bin.

@@ -147,13 +147,13 @@ class Dates(Attribute):
             else:
                 extra[cell] = True
         found = self._cover_days(np.bincount([cell for cell, _ in days], minlength=self.size).astype(float))
-        return Cover(found.inside | extra, found.touched | extra, np.where(extra, 1.0, found.share)).settled()
+        return Cover(found.inside | extra, found.touched | extra, np.where(extra, 1.0, found.share)).settle()
 
     def _cover_days(self, meant: NDArray[np.float64]) -> Cover:
         """Return the cover of this many days of each cell; none of an extra cell."""
         lowest, highest = self.bounds
         share = np.nan_to_num(np.clip(meant / (highest - lowest + 1), 0.0, 1.0))
-        return Cover(share == 1, share > 0, share).settled()
+        return Cover(share == 1, share > 0, share).settle()
 
     def draw(self, cells: NDArray[np.integer[Any]], uniforms: NDArray[np.float64]) -> list[Any]:
         """Draw a day of each bin; None for a cell that is no bin."""
@@ -161,7 +161,7 @@ class Dates(Attribute):
         days = np.minimum(lowest + np.floor(uniforms * (highest - lowest + 1)), highest)
         return [None if math.isnan(day) else date_of(day) for day in days.tolist()]
 
-    def _written(self, number: float) -> str:
+    def _write_label(self, number: float) -> str:
         return str(date_of(number))
 
 

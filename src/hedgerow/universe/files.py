@@ -43,10 +43,10 @@ WAY_OUT = "docs/universe.md has an example of each kind."
 
 def to_mapping(universe: Universe) -> dict[str, dict[str, Json]]:
     """Return the kind and the constructor arguments of every column, in JSON types."""
-    return {name: _declared(universe[name]) for name in universe.names}
+    return {name: _declaration(universe[name]) for name in universe.names}
 
 
-def _declared(attribute: Attribute) -> dict[str, Json]:
+def _declaration(attribute: Attribute) -> dict[str, Json]:
     """Return the kind and the constructor arguments of one attribute."""
     kind = type(attribute).__name__
     if kind not in KINDS:

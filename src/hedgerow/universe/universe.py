@@ -182,12 +182,12 @@ class Universe:
         )
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Universe) and self._declared() == other._declared()
+        return isinstance(other, Universe) and self._declaration() == other._declaration()
 
     def __hash__(self) -> int:
         return hash((self.names, self.shape))
 
-    def _declared(self) -> list[tuple[str, type, Attribute, list[float] | None]]:
+    def _declaration(self) -> list[tuple[str, type, Attribute, list[float] | None]]:
         """Return the declaration in a form that can be compared."""
         return [(name, type(a), a, _representatives(a)) for name, a in self._attributes.items()]
 

@@ -6,7 +6,7 @@ The user's functions are called with public values only: every cell of the unive
 public hypothesis. The declared constants are checked on these values. The check finds gross mistakes and proves
 nothing: convexity and smoothness cannot be established at finitely many points, and a function may do anything with its
 arguments. A user-defined loss is therefore answered from the hypothesis and never minimized on the data, unless the
-owner trusts it (``hr.open(vouched=…)``). By trusting a loss the owner asserts that it is convex and smooth as declared,
+owner trusts it (``hr.open(trusted_losses=…)``). By trusting a loss the owner asserts that it is convex and smooth as declared,
 and that it does no harm with the private θ that it will see. Even then gradients are clipped to the declared L, and
 excess losses to S, without any message, because a refusal at that point could depend on the data.
 """
@@ -280,7 +280,7 @@ def _probes(over: ConvexSet, p: int, points: int) -> Array:
     radius = over.radius_l2(p)
     sizes = np.resize([0.1, 0.5, 1.0, 2.0], points) * (radius if math.isfinite(radius) else 10.0)
     spread = [over.project(v * size / math.sqrt(p)) for v, size in zip(normal, sizes, strict=True)]
-    extremes = [over.minimise(v) for v in (*normal[:8], np.ones(p), -np.ones(p))] if over.is_bounded else []
+    extremes = [over.minimize(v) for v in (*normal[:8], np.ones(p), -np.ones(p))] if over.is_bounded else []
     return np.array([*spread, *extremes, over.project(np.zeros(p))])
 
 

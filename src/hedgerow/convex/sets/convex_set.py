@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from hedgerow._renamed import renamed_methods
 from hedgerow._types import Array
 from hedgerow.convex.sets.potentials import Potential
 from hedgerow.errors import InvalidInput
@@ -21,6 +22,7 @@ ROUNDED = 16 * 2.0**-53  # relative error of a sum that rounding explains, so th
 CORRECTIONS = 4  # at most this many corrections of a projection onto the simplex
 
 
+@renamed_methods(minimise="minimize")
 class ConvexSet(ABC):
     """A set of allowed parameters θ. Sets are frozen values. Most fit any dimension p, some only their own."""
 
@@ -43,7 +45,7 @@ class ConvexSet(ABC):
         """Return the point of the set that is nearest in Euclidean distance."""
 
     @abstractmethod
-    def minimise(self, gradient: ArrayLike) -> Array:
+    def minimize(self, gradient: ArrayLike) -> Array:
         """Return a point of the set that minimizes ⟨gradient, θ⟩."""
 
     @abstractmethod

@@ -61,7 +61,7 @@ class Unconstrained(ConvexSet):
         """Return θ itself."""
         return self.vector(theta).copy()
 
-    def minimise(self, gradient: ArrayLike) -> Array:
+    def minimize(self, gradient: ArrayLike) -> Array:
         """Refuse: a linear function has no minimum over all vectors."""
         raise InvalidInput(
             "A linear function must be minimised over a bounded set. Found no constraint. Give one, such as "
@@ -114,7 +114,7 @@ class L2Ball(ConvexSet):
         norm = float(np.linalg.norm(v))
         return v.copy() if norm <= self.radius else v * (self.radius / norm)
 
-    def minimise(self, gradient: ArrayLike) -> Array:
+    def minimize(self, gradient: ArrayLike) -> Array:
         """Return −radius·g/‖g‖₂, or 0 if the gradient g is 0."""
         g = self.vector(gradient)
         norm = float(np.linalg.norm(g))
@@ -167,7 +167,7 @@ class L1Ball(VertexSet):
         v = self.vector(theta)
         return np.sign(v) * shrink_to_sum(np.abs(v), self.radius)
 
-    def minimise(self, gradient: ArrayLike) -> Array:
+    def minimize(self, gradient: ArrayLike) -> Array:
         """Return the vertex opposite to the gradient's largest coordinate."""
         g = self.vector(gradient)
         i = int(np.argmax(np.abs(g)))
@@ -184,7 +184,7 @@ class L1Ball(VertexSet):
 
     def vertex(self, index: int, p: int) -> SparsePoint:
         """Return ±radius·eᵢ."""
-        sign, i = divmod(_numbered(index, 2 * p), p)
+        sign, i = divmod(_vertex_index(index, 2 * p), p)
         return SparsePoint(np.array([i]), np.array([-self.radius if sign else self.radius]))
 
     def radius_l1(self, p: int) -> float:
@@ -270,7 +270,7 @@ class Box(ConvexSet):
         v = self.vector(theta)
         return np.clip(v, *self.ends(v.size))
 
-    def minimise(self, gradient: ArrayLike) -> Array:
+    def minimize(self, gradient: ArrayLike) -> Array:
         """Return the low end where the gradient is positive and the high end elsewhere."""
         g = self.vector(gradient)
         low, high = self.ends(g.size)
@@ -329,7 +329,7 @@ class Simplex(VertexSet):
         """Subtract a common amount from all coordinates and keep the positive parts, so that they sum to the scale."""
         return project_simplex(self.vector(theta), self.scale)
 
-    def minimise(self, gradient: ArrayLike) -> Array:
+    def minimize(self, gradient: ArrayLike) -> Array:
         """Return the vertex of the gradient's least coordinate."""
         g = self.vector(gradient)
         return self.vertex(int(np.argmin(g)), g.size).dense(g.size)
@@ -344,7 +344,7 @@ class Simplex(VertexSet):
 
     def vertex(self, index: int, p: int) -> SparsePoint:
         """Return scale·eᵢ."""
-        return SparsePoint(np.array([_numbered(index, p)]), np.array([self.scale]))
+        return SparsePoint(np.array([_vertex_index(index, p)]), np.array([self.scale]))
 
     def radius_l1(self, p: int) -> float:
         """Return the scale."""
@@ -418,7 +418,7 @@ class Polytope(VertexSet):
         mixed: Array = z @ self.vertices / z.sum()
         return mixed
 
-    def minimise(self, gradient: ArrayLike) -> Array:
+    def minimize(self, gradient: ArrayLike) -> Array:
         """Return the vertex v with the least ⟨gradient, v⟩."""
         return np.array(self.vertices[int(np.argmin(self.vertex_scores(gradient)))])
 
@@ -433,7 +433,7 @@ class Polytope(VertexSet):
 
     def vertex(self, index: int, p: int) -> SparsePoint:
         """Return the vertex with this number."""
-        row = self.vertices[_numbered(index, self.vertex_count(p))]
+        row = self.vertices[_vertex_index(index, self.vertex_count(p))]
         indices = np.flatnonzero(row)
         return SparsePoint(indices, row[indices])
 
@@ -467,7 +467,7 @@ class Polytope(VertexSet):
         return VertexEntropy(self.vertices)
 
 
-def _numbered(index: Any, count: int) -> int:
+def _vertex_index(index: Any, count: int) -> int:
     """Return the number of a vertex as an int. Refuse a number out of range."""
     if not 0 <= index < count:
         raise InvalidInput(f"A vertex must be numbered 0 to {count - 1}. Found {index!r}. Give a number in that range.")

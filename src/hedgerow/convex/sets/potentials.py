@@ -60,7 +60,7 @@ class Potential(ABC):
         ...
 
     @abstractmethod
-    def minimiser(self, dual: Array) -> Array:
+    def minimizer(self, dual: Array) -> Array:
         """Return argmin over C of Ψ − ⟨dual, ·⟩."""
 
     @abstractmethod
@@ -75,7 +75,7 @@ class Potential(ABC):
 
     def mirror_step(self, theta: Array, direction: Array, eta: float) -> Array:
         """Take one step of mirror descent: argmin over C of ⟨η·direction − ∇Ψ(θ), ·⟩ + Ψ."""
-        return self.minimiser(self.gradient(theta) - eta * direction)
+        return self.minimizer(self.gradient(theta) - eta * direction)
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +99,7 @@ class Euclidean(Potential):
         """Return θ − center."""
         return theta - self.start
 
-    def minimiser(self, dual: Array) -> Array:
+    def minimizer(self, dual: Array) -> Array:
         """Project center + dual onto C."""
         return self.project(self.start + dual)
 
@@ -137,7 +137,7 @@ class Entropy(Potential):
         with np.errstate(divide="ignore"):  # a weight that underflowed to zero has gradient −∞ and stays zero
             return self.scale * (np.log(theta / self.scale) + 1)
 
-    def minimiser(self, dual: Array) -> Array:
+    def minimizer(self, dual: Array) -> Array:
         """Return s·softmax(dual/s)."""
         weights: Array = scipy.special.softmax(dual / self.scale)
         return self.scale * weights
@@ -209,7 +209,7 @@ class VertexEntropy(Potential):
             v, now = v + step * move, then
         return self._basis @ v
 
-    def minimiser(self, dual: Array) -> Array:
+    def minimizer(self, dual: Array) -> Array:
         """Return the mixture of the vertices with weights softmax(V·dual)."""
         weights: Array = scipy.special.softmax(self._centred @ dual)
         return weights @ self.vertices
@@ -265,7 +265,7 @@ class HyperbolicEntropy(Potential):
         """Return κ·asinh(θ/β)."""
         return self.kappa * np.arcsinh(theta / self.beta)
 
-    def minimiser(self, dual: Array) -> Array:
+    def minimizer(self, dual: Array) -> Array:
         """Solve for the sizes of the coordinates and give them the signs of the dual."""
         return np.sign(dual) * self.solve(np.abs(dual) / self.kappa, self.beta)
 
@@ -337,7 +337,7 @@ class QNorm(Potential):
         sizes, recompose = self.decompose(theta)
         return recompose(self.weight * _dual_sizes(sizes, self.q))
 
-    def minimiser(self, dual: Array) -> Array:
+    def minimizer(self, dual: Array) -> Array:
         """Solve for the sizes of the minimizer and give them the directions of the dual."""
         sizes, recompose = self.decompose(dual)
         return recompose(self._solve(sizes))

@@ -94,7 +94,7 @@ class GroupL1Ball(ConvexSet):
         sizes, recompose = self._decompose(self.vector(theta))
         return recompose(shrink_to_sum(sizes, self.radius))
 
-    def minimise(self, gradient: ArrayLike) -> Array:
+    def minimize(self, gradient: ArrayLike) -> Array:
         """Put the whole radius on the group with the longest gradient, against its direction."""
         sizes, recompose = self._decompose(self.vector(gradient))
         return recompose(np.where(np.arange(sizes.size) == np.argmax(sizes), -self.radius, 0.0))
@@ -193,7 +193,7 @@ class InterpolationBall(ConvexSet):
         """Scale x back into the ball if rounding left it outside."""
         return x * min(1.0, self.radius / self.norm(x)) if x.any() else x
 
-    def minimise(self, gradient: ArrayLike) -> Array:
+    def minimize(self, gradient: ArrayLike) -> Array:
         """Return the point of norm R that minimizes ⟨gradient, θ⟩: proportional to the part of |g| above N*(g)(1−α)."""
         g = self.vector(gradient)
         if not g.any():
@@ -237,7 +237,7 @@ class InterpolationBall(ConvexSet):
         if self.alpha == 0:
             return hyperbolic_on_l1(v, beta, self.radius)
         if (top := float(v.max())) > FAR:
-            return -self.minimise(v / top)
+            return -self.minimize(v / top)
         free = beta * np.sinh(np.minimum(v, LARGEST_EXPONENT / 2))
         if self.norm(free) <= self.radius:
             return free
@@ -331,7 +331,7 @@ class NuclearBall(ConvexSet):
         sizes, recompose = self._decompose(v)
         return v.copy() if sizes.sum() <= self.radius else recompose(shrink_to_sum(sizes, self.radius))
 
-    def minimise(self, gradient: ArrayLike) -> Array:
+    def minimize(self, gradient: ArrayLike) -> Array:
         """Return −radius times the outer product of the gradient's leading singular vectors."""
         sizes, recompose = self._decompose(self.vector(gradient))
         return recompose(np.where(np.arange(sizes.size) == 0, -self.radius, 0.0))

@@ -19,7 +19,7 @@ import numpy as np
 from hedgerow._types import Array
 from hedgerow.convex.bound_loss import GlmRisk, Risk
 from hedgerow.convex.sets.convex_set import ConvexSet
-from hedgerow.convex.solver.weighted_cells import Function
+from hedgerow.convex.solver.weighted_cells import ObjectiveFunction
 
 ROUNDING = 1e-14  # relative rounding error of a loss, in units of the numbers from which it is computed
 
@@ -27,7 +27,7 @@ ROUNDING = 1e-14  # relative rounding error of a loss, in units of the numbers f
 class Judge(Protocol):
     """A receiver of the points that a method visits. The proven gap of a point tells the method when to stop."""
 
-    def offer(self, f: Function, theta: Array, g: Array, hessian: Array | None = None) -> float:
+    def offer(self, f: ObjectiveFunction, theta: Array, g: Array, hessian: Array | None = None) -> float:
         """Return the proven gap of f at θ."""
         ...
 
@@ -45,11 +45,11 @@ class Best:
         self.value = self.gap = math.inf
         self.width = 0.0
 
-    def offer(self, f: Function, theta: Array, g: Array, hessian: Array | None = None) -> float:
+    def offer(self, f: ObjectiveFunction, theta: Array, g: Array, hessian: Array | None = None) -> float:
         """Return the gap of f at θ, and keep θ if it has the smallest gap for the loss itself."""
         below = self._below(f, theta, g, hessian)
         value = self.objective.value(theta) / self.objective.mass
-        self._keep(theta, value, below + f.missed(theta), f.width)
+        self._keep(theta, value, below + f.subgradient_gap(theta), f.width)
         return below + self.rounding
 
     def keep(self, theta: Array, value: float, gap: float, width: float) -> None:
@@ -65,11 +65,11 @@ class Best:
         if self.theta is None or (width > self.widest, gap) < (self.width > self.widest, self.gap):
             self.theta, self.value, self.gap, self.width = theta, value, gap, width
 
-    def _below(self, f: Function, theta: Array, g: Array, hessian: Array | None) -> float:
+    def _below(self, f: ObjectiveFunction, theta: Array, g: Array, hessian: Array | None) -> float:
         """Return an upper bound on f(θ) + Σ m e minus the least value of the loss."""
         bounds = [math.inf]
         if self.over.is_bounded:
-            bounds.append(float(g @ (theta - self.over.minimise(g))))
+            bounds.append(float(g @ (theta - self.over.minimize(g))))
         if f.strong > 0 and not self.stationary:
             move = self.over.project(theta - g / f.strong) - theta
             bounds.append(-float(g @ move) - f.strong / 2 * float(move @ move))

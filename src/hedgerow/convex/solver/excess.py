@@ -38,7 +38,7 @@ from numpy.typing import NDArray
 from hedgerow._types import Array
 from hedgerow.convex.bound_loss import GlmRisk, Risk
 from hedgerow.convex.sets.convex_set import ConvexSet
-from hedgerow.convex.solver.private_minimum import Surrogate, certain_value, minimiser
+from hedgerow.convex.solver.private_minimum import Surrogate, certain_value, private_minimizer
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.events import grid_at_most
 
@@ -92,7 +92,7 @@ class Excess:
         n = int(counts.sum())
         if self.private_rows and n >= self.rows:
             return 0
-        found = minimiser(self.surrogate, counts, self.gap / self.rows)
+        found = private_minimizer(self.surrogate, counts, self.gap / self.rows)
         with np.errstate(all="ignore"):
             each = np.nan_to_num((self.surrogate.losses(self.theta) - self.surrogate.losses(found)) / self.unit)
             added = self.surrogate.ridge / 2 * (self.theta @ self.theta - found @ found) / self.unit
@@ -137,10 +137,10 @@ def excess_of(
     with np.errstate(
         all="ignore"
     ):  # near the limits of float64 a constant may be infinite or NaN: there is no value then
-        return _planned(risk, over, theta, budget, rows, error, shares, only_here)
+        return _plan(risk, over, theta, budget, rows, error, shares, only_here)
 
 
-def _planned(
+def _plan(
     risk: Risk,
     over: ConvexSet,
     theta: Array,
@@ -164,7 +164,7 @@ def _planned(
     bound, gain = (math.ceil(most * (1 + 2.0**-40) / unit) for most in (max(loses, gains), gains))
     penalty = math.ceil(error / 2 / unit) + 1
     for share in shares:
-        gap = share * budget.bounded(S)
+        gap = share * budget.bounded_sum(S)
         if certain_value(surrogate, gap / N):
             below = gap + rows * (surrogate.evaluated + unit + error)
             return Excess(surrogate, theta, unit, bound, gain, penalty, float(N), private, gap, below)

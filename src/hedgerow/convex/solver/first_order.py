@@ -17,14 +17,14 @@ from hedgerow._types import Array
 from hedgerow.convex.sets import Box, GroupL1Ball, InterpolationBall, L1Ball, L2Ball, NuclearBall
 from hedgerow.convex.sets.convex_set import ConvexSet
 from hedgerow.convex.solver.certificate import Best
-from hedgerow.convex.solver.weighted_cells import Function
+from hedgerow.convex.solver.weighted_cells import ObjectiveFunction
 
 BUNDLE_STEPS = 400  # at most this many cuts of the bundle method
 CHECKED = 10  # FISTA computes its bound once every CHECKED steps
 
 
-def accelerated(
-    f: Function, over: ConvexSet, best: Best, theta: Array, tolerance: float, steps: int, *, restart: bool
+def run_fista(
+    f: ObjectiveFunction, over: ConvexSet, best: Best, theta: Array, tolerance: float, steps: int, *, restart: bool
 ) -> None:
     """Run FISTA with a step that only shrinks, never below 1/β.
 
@@ -55,7 +55,7 @@ def accelerated(
 
 
 def ellipsoid(
-    f: Function, over: ConvexSet, best: Best, start: Array, tolerance: float, most: int, scale: float
+    f: ObjectiveFunction, over: ConvexSet, best: Best, start: Array, tolerance: float, most: int, scale: float
 ) -> None:
     """Cut an ellipsoid that contains C through its center, again and again.
 
@@ -66,12 +66,12 @@ def ellipsoid(
     The ellipsoid is center + B·ball. BBᵀ is a valid shape whatever rounding does to B.
     """
     p, R, inner = len(start), over.diameter_l2(len(start)), _inner_radius(over, len(start))
-    centre, B = start.copy(), np.eye(p) * R
+    center, B = start.copy(), np.eye(p) * R
     least, seen = math.inf, start
     shrunk = 1 - math.sqrt((p - 1) / (p + 1))
     for k in range(1, most + 1 if inner > 0 else 1):
-        inside = over.project(centre)
-        away = centre - inside
+        inside = over.project(center)
+        away = center - inside
         if float(away @ away) > 1e-24 * R**2:
             cut = away
         else:
@@ -88,7 +88,7 @@ def ellipsoid(
             return
         q /= length
         along = B @ q
-        centre = centre - along / (p + 1)
+        center = center - along / (p + 1)
         B = B / 2 if p == 1 else p / math.sqrt(p**2 - 1) * (B - shrunk * np.outer(along, q))
         proven = scale * R / inner * math.exp(-k / (2 * p * (p + 1)))
         if proven <= tolerance:
@@ -105,7 +105,7 @@ def _inner_radius(over: ConvexSet, p: int) -> float:
     return float(np.min(np.subtract(over.high, over.low))) / 2 if isinstance(over, Box) else 0.0
 
 
-def bundle(f: Function, over: ConvexSet, best: Best, theta: Array, tolerance: float) -> None:
+def bundle(f: ObjectiveFunction, over: ConvexSet, best: Best, theta: Array, tolerance: float) -> None:
     """Run the level bundle method: project the best point onto {every cut ≤ level}.
 
     Any weights w ≥ 0 with Σw = 1 on the cuts prove the lower bound Σ w c + min_C ⟨Gᵀw, ·⟩ ≤ f*. Good weights are λ/Σλ
@@ -117,26 +117,26 @@ def bundle(f: Function, over: ConvexSet, best: Best, theta: Array, tolerance: fl
         best.offer(f, theta, g)
         return
     G, c = np.empty((0, len(theta))), np.empty(0)  # the cuts f ≥ c + ⟨G, θ⟩, one per row
-    least, top, centre = -math.inf, math.inf, theta
+    least, top, center = -math.inf, math.inf, theta
     weights = np.empty(0)
     for _ in range(BUNDLE_STEPS):
         value, g = f.value(theta), f.gradient(theta)
         if value < top:
-            top, centre = value, theta
+            top, center = value, theta
         G, c = np.vstack([G, g]), np.append(c, value - float(g @ theta))
         weights = np.append(weights, 0.0)
-        least = max(least, value - float(g @ (theta - over.minimise(g))))
+        least = max(least, value - float(g @ (theta - over.minimize(g))))
         for _ in range(60):  # raise the lower bound until the level can be reached
-            best.keep(centre, top, top - least, 0.0)
+            best.keep(center, top, top - least, 0.0)
             if best.gap <= tolerance:
                 return
             level = least + 0.3 * (top - least)
-            theta, weights = _onto_level(over, centre, G, c, level, weights)
+            theta, weights = _onto_level(over, center, G, c, level, weights)
             total = float(weights.sum())
             if not total > 0:
                 break
             w = weights / total
-            proven = float(w @ c) + float((w @ G) @ over.minimise(w @ G))
+            proven = float(w @ c) + float((w @ G) @ over.minimize(w @ G))
             raised = proven > least + 0.01 * (level - least)
             least = max(least, proven)
             if not raised:
@@ -147,16 +147,16 @@ def bundle(f: Function, over: ConvexSet, best: Best, theta: Array, tolerance: fl
             G, c, weights = np.vstack([G[keep], w @ G]), np.append(c[keep], w @ c), np.append(weights[keep], 0.0)
 
 
-def _onto_level(over: ConvexSet, centre: Array, G: Array, c: Array, level: float, start: Array) -> tuple[Array, Array]:
+def _onto_level(over: ConvexSet, center: Array, G: Array, c: Array, level: float, start: Array) -> tuple[Array, Array]:
     """Project the center onto {every cut ≤ level} through the dual. Return the point and the multipliers λ."""
 
     def negative_dual(λ: Array) -> tuple[float, Array]:
-        v = over.project(centre - G.T @ λ)
+        v = over.project(center - G.T @ λ)
         over_level = c + G @ v - level
-        return -float(λ @ over_level) - float((v - centre) @ (v - centre)) / 2, -over_level
+        return -float(λ @ over_level) - float((v - center) @ (v - center)) / 2, -over_level
 
     found = scipy.optimize.minimize(
         negative_dual, start, jac=True, method="L-BFGS-B", bounds=[(0, None)] * len(c), options={"maxiter": 100}
     )
     λ = np.maximum(np.nan_to_num(found.x), 0.0)
-    return over.project(centre - G.T @ λ), λ
+    return over.project(center - G.T @ λ), λ

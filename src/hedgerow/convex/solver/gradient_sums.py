@@ -70,7 +70,7 @@ class GradientSums:
     @property
     def sensitivity(self) -> float:
         """The ℓ2 sensitivity of the sum."""
-        return self.budget.gradient(self._lipschitz) * tapered(self.budget) + 2 * self._rounded
+        return self.budget.gradient(self._lipschitz) * taper_factor(self.budget) + 2 * self._rounded
 
     def at(self, theta: Array, counts: NDArray[np.int64]) -> Array:
         """Return the sum of gradients at θ. Private."""
@@ -82,7 +82,7 @@ class GradientSums:
             return np.asarray(total * min(1.0, room / max(float(np.linalg.norm(total)), 1e-300)))
 
 
-def tapered(budget: Budget) -> float:
+def taper_factor(budget: Budget) -> float:
     """Return the factor by which clipping to a ball that shrinks as rows are added multiplies a sensitivity.
 
     It is 1 under replace-one, where n is public and nothing is clipped.

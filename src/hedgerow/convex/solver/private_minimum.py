@@ -38,10 +38,10 @@ from hedgerow.convex.sets.convex_set import ConvexSet
 from hedgerow.convex.solver.public_minimum import newton
 from hedgerow.convex.solver.weighted_cells import (
     KINKS,
-    Function,
-    Rounded,
-    Smooth,
-    listed,
+    ObjectiveFunction,
+    RoundedObjective,
+    SmoothObjective,
+    list_cells,
     rounded_risk,
     rounded_smoothness,
 )
@@ -148,15 +148,17 @@ class Surrogate:
         risk = rounded_risk(self.risk, self.width) if self.width > 0 else self.risk
         return risk.losses(theta)
 
-    def function(self, marginal: NDArray[Any], width: float | None = None) -> _Penalised | None:
+    def function(self, marginal: NDArray[Any], width: float | None = None) -> _PenalizedObjective | None:
         """Return f for these counts, or None if all counts are zero."""
         objective: Any = self.risk.objective(marginal)
         if not objective.mass > 0:
             return None
-        objective = listed(self.risk, objective)
+        objective = list_cells(self.risk, objective)
         h = self.width if width is None else width
-        base = Rounded(self.risk, objective, self.over, h) if h > 0 else Smooth(self.risk, objective, self.over)  # type: ignore[arg-type]
-        return _Penalised(base, self.ridge, self.smoothness, self.strong)
+        base = SmoothObjective(self.risk, objective, self.over)
+        if h > 0:
+            base = RoundedObjective(self.risk, objective, self.over, h)  # type: ignore[arg-type]
+        return _PenalizedObjective(base, self.ridge, self.smoothness, self.strong)
 
 
 def has_kinks(risk: Risk) -> bool:
@@ -164,12 +166,12 @@ def has_kinks(risk: Risk) -> bool:
     return isinstance(risk, GlmRisk) and type(risk.loss) in KINKS
 
 
-class _Penalised:
+class _PenalizedObjective:
     """A function plus (ridge/2)‖θ‖²."""
 
     width = 0.0
 
-    def __init__(self, base: Function, ridge: float, smoothness: float, strong: float) -> None:
+    def __init__(self, base: ObjectiveFunction, ridge: float, smoothness: float, strong: float) -> None:
         self._base, self._ridge, self.smoothness, self.strong = base, ridge, smoothness, strong
 
     def value(self, theta: Array) -> float:
@@ -184,7 +186,7 @@ class _Penalised:
         """Return the Hessian of f, damped as the base function's."""
         return self._base.hessian(theta, damping) + self._ridge * np.eye(len(theta))
 
-    def missed(self, theta: Array) -> float:
+    def subgradient_gap(self, theta: Array) -> float:
         """Return 0: the surrogate is judged as a function of its own."""
         return 0.0
 
@@ -193,7 +195,7 @@ class _Penalised:
         return math.inf
 
 
-def _residual(f: _Penalised, over: ConvexSet, theta: Array) -> tuple[Array, float]:
+def _residual(f: _PenalizedObjective, over: ConvexSet, theta: Array) -> tuple[Array, float]:
     """Return y = P_C(θ − g(θ)/β) and ‖ξ‖ for ξ = g(y) − g(θ) + β(θ − y). The point y minimizes f − ⟨ξ, ·⟩ over C."""
     g = f.gradient(theta)
     y = over.project(theta - g / f.smoothness)
@@ -202,7 +204,7 @@ def _residual(f: _Penalised, over: ConvexSet, theta: Array) -> tuple[Array, floa
     return y, size if math.isfinite(size) else math.inf
 
 
-class _Proven:
+class _ProvenMinimum:
     """The point with the smallest proven gap so far. Newton's method reports its points to it."""
 
     def __init__(self, surrogate: Surrogate) -> None:
@@ -219,17 +221,17 @@ class _Proven:
         return gap
 
 
-def minimiser(surrogate: Surrogate, counts: NDArray[Any], tolerance: float) -> Array:
+def private_minimizer(surrogate: Surrogate, counts: NDArray[Any], tolerance: float) -> Array:
     """Return a θ of the set with f(θ) − f* ≤ ``tolerance``, if ``certain_value`` holds. Private."""
     with np.errstate(all="ignore"):
         f = surrogate.function(counts)
         if f is None:
             return _start(surrogate)
         quick = _by_newton(surrogate, counts, f, tolerance)
-        return _accelerated(surrogate, f, tolerance)[0] if quick is None else quick
+        return _run_accelerated(surrogate, f, tolerance)[0] if quick is None else quick
 
 
-def located(surrogate: Surrogate, counts: NDArray[Any], distance: float) -> Array:
+def locate_minimum(surrogate: Surrogate, counts: NDArray[Any], distance: float) -> Array:
     """Return a θ of the set with ‖θ − θ*‖ ≤ ``distance``, if ``certain_place`` holds. Private."""
     with np.errstate(all="ignore"):
         f = surrogate.function(counts)
@@ -237,11 +239,11 @@ def located(surrogate: Surrogate, counts: NDArray[Any], distance: float) -> Arra
             return _start(surrogate)
         tolerance = surrogate.strong * distance * distance / 4
         quick = _by_newton(surrogate, counts, f, tolerance)
-        return _accelerated(surrogate, f, tolerance)[1] if quick is None else quick
+        return _run_accelerated(surrogate, f, tolerance)[1] if quick is None else quick
 
 
 def certain_value(surrogate: Surrogate, tolerance: float) -> bool:
-    """Return True if ``minimiser`` reaches the tolerance for every table. A public fact about the loss and the set."""
+    """Return True if ``private_minimizer`` reaches the tolerance for every table. A public fact about the loss and the set."""
     if not surrogate.is_solvable:
         return False
     floor = (1 + math.sqrt(_condition(surrogate))) * surrogate.in_values
@@ -249,7 +251,7 @@ def certain_value(surrogate: Surrogate, tolerance: float) -> bool:
 
 
 def certain_place(surrogate: Surrogate, distance: float) -> bool:
-    """Return True if ``located`` reaches the distance for every table. A public fact about the loss and the set."""
+    """Return True if ``locate_minimum`` reaches the distance for every table. A public fact about the loss and the set."""
     if not surrogate.is_solvable:
         return False
     floor = 6 * (surrogate.in_gradients + surrogate.smoothness * surrogate.in_projections) / surrogate.strong
@@ -269,17 +271,17 @@ def _most_steps(surrogate: Surrogate) -> float:
     return min(MOST_STEPS, max(100.0, MOST_WORK / math.prod(surrogate.risk.shape)))
 
 
-def _by_newton(surrogate: Surrogate, counts: NDArray[Any], f: _Penalised, tolerance: float) -> Array | None:
+def _by_newton(surrogate: Surrogate, counts: NDArray[Any], f: _PenalizedObjective, tolerance: float) -> Array | None:
     """Run Newton's method on ever narrower roundings of the kinks. Return None if it ends without a proof."""
     if not isinstance(surrogate.risk, GlmRisk):  # a user-defined loss has no second derivatives
         return None
-    proven, theta = _Proven(surrogate), _start(surrogate)
+    proven, theta = _ProvenMinimum(surrogate), _start(surrogate)
     try:
         h = 1.0
         while has_kinks(surrogate.risk) and h * NARROWER > surrogate.width:
             wider = surrogate.function(counts, h)
             assert wider is not None
-            theta = newton(wider, surrogate.over, _Proven(surrogate), theta, max(tolerance, h / 1000))
+            theta = newton(wider, surrogate.over, _ProvenMinimum(surrogate), theta, max(tolerance, h / 1000))
             h *= NARROWER
         newton(f, surrogate.over, proven, theta, tolerance)
     except Exception:  # the failure may depend on the counts, so it stays invisible, and the proven method follows
@@ -294,7 +296,7 @@ def _accelerated_steps(surrogate: Surrogate, tolerance: float) -> float:
     return 2 + math.log(max(wanted, 1.0)) / (2 * math.log1p(0.5 / math.sqrt(_condition(surrogate))))
 
 
-def _accelerated(surrogate: Surrogate, f: _Penalised, tolerance: float) -> tuple[Array, Array]:
+def _run_accelerated(surrogate: Surrogate, f: _PenalizedObjective, tolerance: float) -> tuple[Array, Array]:
     """Run the accelerated steps. Return u, whose value is close to f*, and v, which is close to θ*.
 
     A(f(u) − f*) + ½(1 + σA)‖v − θ*‖² never grows except by rounding. A point with a proven gap is returned early, as
@@ -302,7 +304,7 @@ def _accelerated(surrogate: Surrogate, f: _Penalised, tolerance: float) -> tuple
     """
     over, β, σ = surrogate.over, surrogate.smoothness, surrogate.strong
     u = v = _start(surrogate)
-    proven, A = _Proven(surrogate), 0.0
+    proven, A = _ProvenMinimum(surrogate), 0.0
     for k in range(1, math.ceil(min(_accelerated_steps(surrogate, tolerance), _most_steps(surrogate))) + 1):
         weight = (1 + σ * A) / β
         a = (weight + math.sqrt(weight**2 + 4 * weight * A)) / 2  # βa² = (A + a)(1 + σA)

@@ -30,8 +30,14 @@ from hedgerow.convex.bound_loss import GlmRisk, Risk
 from hedgerow.convex.sets import Box, L2Ball
 from hedgerow.convex.sets.convex_set import ConvexSet
 from hedgerow.convex.solver.certificate import Best, Judge, rounding_of
-from hedgerow.convex.solver.first_order import accelerated, bundle, ellipsoid
-from hedgerow.convex.solver.weighted_cells import KINKS, Function, Rounded, Smooth, listed
+from hedgerow.convex.solver.first_order import bundle, ellipsoid, run_fista
+from hedgerow.convex.solver.weighted_cells import (
+    KINKS,
+    ObjectiveFunction,
+    RoundedObjective,
+    SmoothObjective,
+    list_cells,
+)
 
 # At most this many steps of Newton's method and of FISTA with restarts; the damping at which Newton's method gives up.
 NEWTON_STEPS, QUICK_STEPS, MOST_DAMPING = 60, 3000, 8
@@ -56,7 +62,7 @@ class Minimum:
     """Predictors this close to a kink count as lying on it: the ``tolerance`` of ``Risk.directional`` at this θ."""
 
 
-def minimised(
+def minimize_over(
     risk: Risk, marginal: NDArray[Any], over: ConvexSet, tolerance: float = 1e-8, *, stationary: bool = False
 ) -> Minimum:
     """Minimize Σ m(x)ℓ_x over the set, to within ``tolerance`` per unit of mass if that can be proven.
@@ -70,14 +76,14 @@ def minimised(
     start = over.project(np.zeros(p))
     if not objective.mass > 0:
         return Minimum(start, 0.0, 0.0)
-    objective = listed(risk, objective)
+    objective = list_cells(risk, objective)
     best = Best(objective, over, rounding_of(risk, over), tolerance, stationary)
     if isinstance(risk, GlmRisk) and type(risk.loss) in KINKS:
-        _continued(risk, objective, over, best, start, tolerance)
+        _minimize_by_rounding(risk, objective, over, best, start, tolerance)
     elif not risk.is_smooth:
-        bundle(Smooth(risk, objective, over), over, best, start, tolerance)
+        bundle(SmoothObjective(risk, objective, over), over, best, start, tolerance)
     elif isinstance(risk, GlmRisk):
-        newton(Smooth(risk, objective, over), over, best, start, tolerance)
+        newton(SmoothObjective(risk, objective, over), over, best, start, tolerance)
     if best.gap > tolerance:
         _last_resort(risk, objective, over, best, tolerance)
     assert best.theta is not None
@@ -87,7 +93,7 @@ def minimised(
 # Smooth losses: proximal Newton
 
 
-def newton(f: Function, over: ConvexSet, best: Judge, theta: Array, tolerance: float) -> Array:
+def newton(f: ObjectiveFunction, over: ConvexSet, best: Judge, theta: Array, tolerance: float) -> Array:
     """Run proximal Newton: minimize the quadratic model over C, and shorten the step until f falls.
 
     Return the last θ.
@@ -99,8 +105,8 @@ def newton(f: Function, over: ConvexSet, best: Judge, theta: Array, tolerance: f
         gap = best.offer(f, theta, g, H if damping == 0 else None)
         if gap <= tolerance:
             break
-        step = _model_minimiser(over, theta, g, H, gap, tolerance) - theta
-        t, ahead, found = _shortened(f, over, theta, value, step, float(g @ step))
+        step = _model_minimizer(over, theta, g, H, gap, tolerance) - theta
+        t, ahead, found = _line_search(f, over, theta, value, step, float(g @ step))
         if not found < value:  # f is exact up to rounding, or the model promises too much
             full = over.project(theta + step)
             if best.offer(f, full, f.gradient(full)) <= tolerance or damping >= MOST_DAMPING:
@@ -113,8 +119,8 @@ def newton(f: Function, over: ConvexSet, best: Judge, theta: Array, tolerance: f
     return theta
 
 
-def _shortened(
-    f: Function, over: ConvexSet, theta: Array, value: float, step: Array, slope: float
+def _line_search(
+    f: ObjectiveFunction, over: ConvexSet, theta: Array, value: float, step: Array, slope: float
 ) -> tuple[float, Array, float]:
     """Return a multiple t of the step, the point it leads to, and f there.
 
@@ -138,11 +144,11 @@ def _shortened(
     return t, theta, value
 
 
-def _model_minimiser(over: ConvexSet, theta: Array, g: Array, H: Array, gap: float, tolerance: float) -> Array:
+def _model_minimizer(over: ConvexSet, theta: Array, g: Array, H: Array, gap: float, tolerance: float) -> Array:
     """Return argmin over C of ⟨g, v − θ⟩ + ½⟨v − θ, H(v − θ)⟩, accurately enough for Newton's convergence rate."""
     λ, V = np.linalg.eigh(H)
     if not λ[-1] > 0:
-        return over.minimise(g) if over.is_bounded else theta - g
+        return over.minimize(g) if over.is_bounded else theta - g
     λ = np.maximum(λ, 0.0) + 1e-12 * float(λ[-1])
     free: Array = theta - V @ ((V.T @ g) / λ)
     if np.isfinite(free).all() and over.contains(free, 0.0):
@@ -175,12 +181,14 @@ def _model_minimiser(over: ConvexSet, theta: Array, g: Array, H: Array, gap: flo
         v, momentum = new, faster
         if k % CHECKED == CHECKED - 1 and over.is_bounded:
             slope = g + H @ (v - theta)
-            if float(slope @ (v - over.minimise(slope))) <= wanted:
+            if float(slope @ (v - over.minimize(slope))) <= wanted:
                 break
     return v
 
 
-def _continued(risk: GlmRisk, objective: Any, over: ConvexSet, best: Best, theta: Array, tolerance: float) -> None:
+def _minimize_by_rounding(
+    risk: GlmRisk, objective: Any, over: ConvexSet, best: Best, theta: Array, tolerance: float
+) -> None:
     """Minimize a loss with kinks: Newton's method on ever narrower roundings, each from the last one's minimizer.
 
     The widths shrink to h ≤ tolerance even if a wider rounding has already proven enough, because on other data its
@@ -190,7 +198,7 @@ def _continued(risk: GlmRisk, objective: Any, over: ConvexSet, best: Best, theta
     while h > NARROWEST:
         start = over.project(theta + NARROWER * (theta - before))  # for small h the minimizers are linear in h
         before = theta
-        theta = newton(Rounded(risk, objective, over, h), over, best, start, max(tolerance / 4, h / 1000))
+        theta = newton(RoundedObjective(risk, objective, over, h), over, best, start, max(tolerance / 4, h / 1000))
         if h <= tolerance and (best.gap <= tolerance or not over.is_bounded):
             return
         h *= NARROWER
@@ -201,15 +209,15 @@ def _continued(risk: GlmRisk, objective: Any, over: ConvexSet, best: Best, theta
 
 def _last_resort(risk: Risk, objective: Any, over: ConvexSet, best: Best, tolerance: float) -> None:
     """Improve the best point by slow methods with proven rates, within a limit on their work."""
-    f = Smooth(risk, objective, over)
+    f = SmoothObjective(risk, objective, over)
     start = over.project(np.zeros(risk.dimension)) if best.theta is None else best.theta
     best.offer(f, start, f.gradient(start))
     most = max(100, MOST_WORK // math.prod(risk.shape))
     if risk.is_smooth and (over.is_bounded or f.strong > 0 or math.isfinite(f.third())):
-        accelerated(f, over, best, start, tolerance, min(most, QUICK_STEPS), restart=True)
+        run_fista(f, over, best, start, tolerance, min(most, QUICK_STEPS), restart=True)
     if best.gap <= tolerance or not over.is_bounded:
         return
     if risk.is_smooth:
-        accelerated(f, over, best, start, tolerance, most, restart=False)
+        run_fista(f, over, best, start, tolerance, most, restart=False)
     else:
         ellipsoid(f, over, best, start, tolerance, most, risk.scale(over))

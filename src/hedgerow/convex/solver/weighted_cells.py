@@ -25,7 +25,7 @@ WIDER = 5.0  # ratio of the widths of two roundings whose Hessians are added
 LARGEST_LIST = 2 * 10**5  # feature vectors are listed if they have at most this many numbers in all
 
 
-class Function(Protocol):
+class ObjectiveFunction(Protocol):
     """A function f of θ, with the constants and derivatives that the solvers need."""
 
     smoothness: float  # β
@@ -43,14 +43,14 @@ class Function(Protocol):
     def hessian(self, theta: Array, damping: int = 0) -> Array:
         """Return f″, made larger by ``damping`` after steps that went too far."""
 
-    def missed(self, theta: Array) -> float:
+    def subgradient_gap(self, theta: Array) -> float:
         """Return Σ m e, the amount by which the gradient misses being a subgradient of the loss itself."""
 
     def third(self) -> float:
         """Return an R with |f‴[v, w, w]| ≤ R‖v‖·f″[w, w], or infinity if none is known."""
 
 
-class Smooth:
+class SmoothObjective:
     """A smooth loss without changes. It also serves any loss with its own subgradients where only these are used."""
 
     width = 0.0
@@ -72,7 +72,7 @@ class Smooth:
         found = self.objective.hessian(theta) / self.mass
         return np.asarray(found + self.smoothness * 1e-8 * (10**damping - 1) * np.eye(len(theta)))
 
-    def missed(self, theta: Array) -> float:
+    def subgradient_gap(self, theta: Array) -> float:
         """Return 0: the gradients are those of the loss itself."""
         return 0.0
 
@@ -83,7 +83,7 @@ class Smooth:
         return 0.0 if type(self.risk.loss) is Squared else self.risk.features.row_norm_bound  # |φ‴| ≤ φ″
 
 
-class Listed:
+class ListedCells:
     """The sum Σ m(x)φ(⟨x, θ⟩, y) with an explicit list of feature vectors, for small universes.
 
     Feature vectors of weight zero are left out.
@@ -123,11 +123,11 @@ class Listed:
         return np.asarray((self.X * each[:, None]).T @ self.X + self.mass * self.loss.ridge * np.eye(len(theta)))
 
 
-def listed(risk: Risk, objective: Any) -> Any:
+def list_cells(risk: Risk, objective: Any) -> Any:
     """Return the objective with listed feature vectors if the list is small enough. Otherwise return it unchanged."""
     small = isinstance(risk, GlmRisk) and not risk.outputs
     if small and math.prod(risk.features.shape) * risk.dimension <= LARGEST_LIST:  # type: ignore[attr-defined]
-        return Listed(risk, objective)  # type: ignore[arg-type]
+        return ListedCells(risk, objective)  # type: ignore[arg-type]
     return objective
 
 
@@ -180,26 +180,26 @@ class RoundedLoss:
         d, _, jump, _ = self._at(z, y)
         return (np.abs(d) < self.h) * (jump / (2 * self.h))
 
-    def missed(self, z: Array, y: Array) -> Array:
+    def subgradient_gap(self, z: Array, y: Array) -> Array:
         """Return e, the amount by which the slope misses being a subgradient of φ."""
         d, _, jump, _ = self._at(z, y)
         d = np.minimum(np.abs(d), self.h)
         return jump / 2 * d * (1 - d / self.h)
 
 
-class Rounded(Smooth):
+class RoundedObjective(SmoothObjective):
     """A loss with kinks, rounded over the half width h."""
 
     def __init__(self, risk: GlmRisk, objective: Any, over: ConvexSet, h: float) -> None:
         super().__init__(risk, objective, over)
         self.smoothness = rounded_smoothness(risk, h)
         self._loss, self._given = risk.loss, objective
-        self.objective, self.width = self._rounded(h), h
+        self.objective, self.width = self._with_rounding(h), h
 
-    def _rounded(self, h: float) -> Any:
+    def _with_rounding(self, h: float) -> Any:
         """Return a copy of the objective whose kinks are rounded over h."""
         objective = copy.copy(self._given)
-        if isinstance(objective, Listed):
+        if isinstance(objective, ListedCells):
             objective.loss = RoundedLoss(self._loss, h)  # type: ignore[assignment]
         else:
             object.__setattr__(objective, "risk", rounded_risk(self.risk, h))
@@ -214,13 +214,15 @@ class Rounded(Smooth):
         found, h = self.objective.hessian(theta) / self.mass, self.width
         while h < 1 and (damping > 0 or not np.diag(found).max() > 0):
             h, damping = WIDER * h, damping - 1
-            found = found + self._rounded(h).hessian(theta) / self.mass
+            found = found + self._with_rounding(h).hessian(theta) / self.mass
         return np.asarray(found)
 
-    def missed(self, theta: Array) -> float:
+    def subgradient_gap(self, theta: Array) -> float:
         """Return Σ m e."""
         z, y = self.objective.parts(theta)
-        return float((self.objective.weights * RoundedLoss(self._loss, self.width).missed(z, y)).sum() / self.mass)
+        return float(
+            (self.objective.weights * RoundedLoss(self._loss, self.width).subgradient_gap(z, y)).sum() / self.mass
+        )
 
 
 def rounded_risk(risk: Risk, h: float) -> Risk:

@@ -1,8 +1,10 @@
 """The practical profile: accuracy at the user's n, with the same privacy proof as the theory profile.
 
-``prefit`` spends most of the budget before the first question, after ``value_groups`` has grouped rare values.
-``free_answers`` holds everything that follows from released values, by way of ``measurement``, ``residuals``,
-``corrections``, ``error_bars`` and ``merged_bars``. ``engine`` answers from it, ``purchases`` pays for better
-answers, and ``guard`` reports where the hypothesis is wrong. ``convex`` does the same for convex questions, with
-``excess_bounds`` for their free bars.
+- ``measurement`` and ``contrasts``: a released value, its noise, and the coordinates in which it was drawn.
+- ``fit``: the model of groups of values, and what is released beyond it.
+- ``bars``: the error bars that released values imply. ``certificate``: the largest error of any small question.
+- ``free_answers``: answers and bars from released values alone.
+- ``measure``: ``prefit`` spends most of the budget before the first question, ``purchases`` pays for better answers.
+- ``guard``: reports where the hypothesis is wrong. ``convex``: the same for convex questions.
+- ``engine``: answers a session's questions by all of these; ``stream_batch`` prepares many questions at once.
 """

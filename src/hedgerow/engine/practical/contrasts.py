@@ -74,13 +74,13 @@ class Contrasts:
     def contribution(self) -> Contribution:
         """The amount that a row adds to the coordinates, for the sensitivity."""
         if self.is_orthonormal:
-            return Contribution.centred(self.size)
+            return Contribution.centered_bounds(self.size)
         # Whole numbers below 2^53, divided by a power of two: exact.
         inner = (self.rows[:, :1] * self.rows).sum(axis=0) / float(self.squares[0])
         return Contribution(float(inner[0]), float(inner[1:].min()), float(inner[1:].max()))
 
 
-def kept(made: Callable[[int], Contrasts]) -> Callable[[int], Contrasts]:
+def contrasts_of(made: Callable[[int], Contrasts]) -> Callable[[int], Contrasts]:
     """Cache contrasts by m, however many sessions are opened.
 
     The cache holds at most ``MOST_ENTRIES`` entries, enough for the attributes of one universe.
@@ -99,7 +99,7 @@ def kept(made: Callable[[int], Contrasts]) -> Callable[[int], Contrasts]:
     return found
 
 
-@kept
+@contrasts_of
 def helmert(m: int) -> Contrasts:
     """Return Helmert's contrasts: the sum of the first k values minus k times the next, for k = 1 … m − 1.
 
@@ -111,7 +111,7 @@ def helmert(m: int) -> Contrasts:
     return Contrasts(rows, squares, (rows / np.sqrt(squares)[:, None]).T, (1 - 1 / m, 1 / m**2))
 
 
-@kept
+@contrasts_of
 def of_ranges(m: int) -> Contrasts:
     """Return contrasts of ranges for an attribute of at least ``FEWEST`` values.
 
@@ -129,10 +129,10 @@ def of_ranges(m: int) -> Contrasts:
     around[0] -= around.sum()
     roots = np.fft.fft(around).real[1:] / 2.0**BITS
     asked = float((w / roots**2).sum()), float(often @ np.square(lengths / m))
-    return Contrasts(_turned(around), np.full(m, 4**BITS), _turned(np.fft.ifft([0.0, *(1 / roots)]).real), asked)
+    return Contrasts(_circulant(around), np.full(m, 4**BITS), _circulant(np.fft.ifft([0.0, *(1 / roots)]).real), asked)
 
 
-def _turned(around: NDArray[Any]) -> NDArray[Any]:
+def _circulant(around: NDArray[Any]) -> NDArray[Any]:
     """Return the circulant matrix with this first row; it is symmetric, because ``around`` is."""
     places = np.arange(len(around))
     return around[np.abs(np.subtract.outer(places, places))]

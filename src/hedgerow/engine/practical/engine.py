@@ -23,19 +23,19 @@ from hedgerow.convex.minimize import BoundMinimize
 from hedgerow.data import exact_counts as exact
 from hedgerow.data.source import DataSource
 from hedgerow.engine.interface import bar_for_ratio
-from hedgerow.engine.practical.certificate.certificate_purchase import certified, is_drowned
-from hedgerow.engine.practical.certificate.certified_bounds import LARGEST, Certified
+from hedgerow.engine.practical.certificate.certificate_purchase import buy_certificate, is_drowned
+from hedgerow.engine.practical.certificate.certified_bounds import LARGEST, CertifiedCounts
 from hedgerow.engine.practical.convex.convex_answers import Convex
 from hedgerow.engine.practical.convex.loss_certificate import CertifiedLosses, certified_losses
-from hedgerow.engine.practical.fit.value_groups import measured as merging_of
-from hedgerow.engine.practical.free_answers import Knowledge, Learned, Prior, Snapshot
-from hedgerow.engine.practical.guard import Guard, Watch, planned_guard
+from hedgerow.engine.practical.fit.value_groups import measure_wide as merging_of
+from hedgerow.engine.practical.free_answers import BlockPrior, FittedModel, FreeAnswers, Snapshot
+from hedgerow.engine.practical.guard import Guard, GuardWatch, plan_guard
 from hedgerow.engine.practical.measure.prefit import MODEL_CELLS, Prefit
-from hedgerow.engine.practical.measure.purchases import Purchases, Wanted
-from hedgerow.engine.practical.measure.workload_sets import Asked, EverySmallSet, Listed
-from hedgerow.engine.practical.measurement import Measurement, varying
+from hedgerow.engine.practical.measure.purchases import Purchases, WantedBar
+from hedgerow.engine.practical.measure.workload_sets import EverySmallSet, ListedSets, WorkloadSets
+from hedgerow.engine.practical.measurement import Measurement, varying_names
 from hedgerow.engine.practical.public import PracticalAnswers, estimate, table_estimate
-from hedgerow.engine.practical.stream_batch import Ahead, is_countable, rounded_rows
+from hedgerow.engine.practical.stream_batch import Precomputed, is_countable, rounded_rows
 from hedgerow.engine.public import PrivateEngine
 from hedgerow.errors import BudgetExceeded
 from hedgerow.privacy.allowance import Allowance
@@ -63,7 +63,7 @@ CERTIFICATE = {"rho": 0.052, "epsilon": 0.03}  # share of the opening's budget f
 LOSSES = {"rho": 0.1, "epsilon": 0.1}  # share of it that certifies the convex questions which the workload declares
 
 
-class Practical(PrivateEngine):
+class PracticalEngine(PrivateEngine):
     """Answer from a fitted hypothesis; measure and refit when an analyst asks for it or the guard fires."""
 
     public: PracticalAnswers
@@ -74,14 +74,14 @@ class Practical(PrivateEngine):
         ledger: Ledger,
         noise: Noise,
         *,
-        knowledge: Knowledge,
+        knowledge: FreeAnswers,
         guard: Guard | None,
-        vouched: Collection[Custom] = (),
+        trusted_losses: Collection[Custom] = (),
         losses: CertifiedLosses | None = None,
         state: Json = None,
         opened: Json = None,
         opening: Snapshot | None = None,
-        next_prior: Prior | None = None,
+        next_prior: BlockPrior | None = None,
     ) -> None:
         """Build the engine from what the opening released, or restore it from a snapshot.
 
@@ -91,14 +91,14 @@ class Practical(PrivateEngine):
         self.ledger, self.guard, self._data = ledger, guard, data
         self.knowledge, self._opened, self.next_prior = knowledge, opened, next_prior
         self._purchases = Purchases(data, ledger, noise, self.knowledge)
-        self._watch = None if guard is None else Watch(guard, ledger, noise)
+        self._watch = None if guard is None else GuardWatch(guard, ledger, noise)
         if state is not None and self._watch is not None:
             self._watch.resume((), tops=state["tops"])
-        self._ahead = Ahead(data, self.knowledge)
+        self._ahead = Precomputed(data, self.knowledge)
         certified = CertifiedLosses() if losses is None else losses
         n_is_public = ledger.budget.neighbours == "replace"
         self.public = PracticalAnswers(knowledge, certified, opening, n_is_public=n_is_public)
-        self._convex = Convex(data, noise, self.public, self._purchases, self._watch, tuple(vouched))
+        self._convex = Convex(data, noise, self.public, self._purchases, self._watch, tuple(trusted_losses))
 
     @property
     def measurements(self) -> tuple[Measurement, ...]:
@@ -116,12 +116,12 @@ class Practical(PrivateEngine):
     def expect(self, queries: Sequence[Linear]) -> None:
         """Announce the queries that are asked next, so that their answers are computed in one batch."""
         promise = 1.0 if self._watch is None else self._watch.guard.promise
-        self._ahead = Ahead(self._data, self.knowledge, queries, promise)
+        self._ahead = Precomputed(self._data, self.knowledge, queries, promise)
 
     @one_at_a_time
-    def believed(self, query: Linear) -> float:
+    def hypothesis_answer(self, query: Linear) -> float:
         """Return the hypothesis' answer."""
-        return self.public.believed(query)
+        return self.public.hypothesis_answer(query)
 
     @one_at_a_time
     def linear(self, query: Linear, within: float | None) -> Estimate:
@@ -129,17 +129,17 @@ class Practical(PrivateEngine):
         found = self._ahead.free(query) if within is None else None
         value, error = self.knowledge.free(query, within) if found is None else (found.value, found.error)
         if within is not None and error > within * (1 + 1e-9):
-            return self._bought([self._wanted(query, within)])[0]
-        watch, usual = self._watch, float(self.knowledge.typical([query])[0]) if found is None else found.usual
+            return self._buy([self._wanted_bar(query, within)])[0]
+        watch, usual = self._watch, float(self.knowledge.typical([query])[0]) if found is None else found.typical
         if within is not None:  # met for free. The guard says nothing about a value that was moved to meet ``within``
             return estimate(value, error, usual)
         if watch is not None and error > watch.guard.promise and is_countable(query) and watch.is_on:
             if watch.is_above(self._gap(query) if found is None else self._ahead.gap(query)):
                 try:
-                    return self._bought([self._wanted(query, watch.guard.promise / 3)])[0]
+                    return self._buy([self._wanted_bar(query, watch.guard.promise / 3)])[0]
                 except BudgetExceeded:  # the hypothesis is known to be wrong here, but nothing better can be bought
                     return estimate(value, error, usual)
-            error = min(error, self._promised(watch.guard, query))
+            error = min(error, self._promised_bar(watch.guard, query))
         return estimate(value, error, usual)
 
     @one_at_a_time
@@ -148,8 +148,8 @@ class Practical(PrivateEngine):
 
         The rows of the numerator must be among the rows of the denominator.
         """
-        if within is not None and (wanted := self._wanted_of_ratio(numerator, denominator, within)):
-            bought = dict(zip((one.query.key for one in wanted), self._bought(wanted), strict=True))
+        if within is not None and (wanted := self._wanted_bars_of_ratio(numerator, denominator, within)):
+            bought = dict(zip((one.query.key for one in wanted), self._buy(wanted), strict=True))
         else:
             bought = {}
         top, bottom = (bought.get(q.key) or self.linear(q, None) for q in (numerator, denominator))
@@ -158,13 +158,13 @@ class Practical(PrivateEngine):
     @one_at_a_time
     def price(self, bound: Bound[Any], within: float) -> float:
         """Return the cost of asking ``bound`` with ``within``, in the budget's currency. Public; nothing is charged."""
-        quote = self.quoting()
+        quote = self.make_quote()
         bound.ask(quote, within)
         return quote.price
 
-    def quoting(self) -> Quote:
+    def make_quote(self) -> PracticalQuote:
         """Return a quote on this engine."""
-        return Quote(self)
+        return PracticalQuote(self)
 
     @one_at_a_time
     def marginal(self, table: BoundMarginal, within: float | None) -> Estimate:
@@ -176,17 +176,17 @@ class Practical(PrivateEngine):
         usual = self.knowledge.typical_cells(table.attributes)
         if within is None or errors.max() <= within * (1 + 1e-9):
             return table_estimate(values, errors, "hypothesis", usual)
-        names = varying(self._data.universe, table.attributes)
+        names = varying_names(self._data.universe, table.attributes)
         known, spread = self.knowledge.table(table.attributes, None)[0], _spread(float(usual.mean()))
-        self._purchases.buy(Wanted(self._purchases.cell(names), within, spread, table=True))
+        self._purchases.buy(WantedBar(self._purchases.cell(names), within, spread, table=True))
         values, errors = self.knowledge.table_with(table.attributes, known, spread, within)
         return table_estimate(values, errors, "measured", usual)
 
-    def _wanted(self, query: Linear, within: float) -> Wanted:
+    def _wanted_bar(self, query: Linear, within: float) -> WantedBar:
         """Describe the purchase of ``query`` with a bar of ``within``."""
-        return Wanted(query, within, _spread(float(self.knowledge.typical([query])[0])))
+        return WantedBar(query, within, _spread(float(self.knowledge.typical([query])[0])))
 
-    def _bought(self, wanted: Sequence[Wanted]) -> list[Estimate]:
+    def _buy(self, wanted: Sequence[WantedBar]) -> list[Estimate]:
         """Buy measurements, and answer by combining each with the earlier estimate, weighted by precision."""
         known = [self.knowledge.free(one.query, None)[0] for one in wanted]
         self._purchases.buy(*wanted)
@@ -197,17 +197,17 @@ class Practical(PrivateEngine):
             found.append(Estimate(value, error, "measured", typical=None if math.isnan(usual) else usual))
         return found
 
-    def _wanted_of_ratio(self, numerator: Linear, denominator: Linear, within: float) -> list[Wanted]:
+    def _wanted_bars_of_ratio(self, numerator: Linear, denominator: Linear, within: float) -> list[WantedBar]:
         """List the purchases that give the ratio a bar of ``within`` (``bar_for_ratio``)."""
         (t, above), (b, below) = (self.knowledge.free(query, None) for query in (numerator, denominator))
         each = bar_for_ratio((t, above), (b, below), within)
         if each is None:
             return []
         queries = {q.key: q for q, bar in ((numerator, above), (denominator, below)) if bar > each and q.attributes}
-        return [self._wanted(query, each) for query in queries.values()]
+        return [self._wanted_bar(query, each) for query in queries.values()]
 
     @one_at_a_time
-    def minimise(self, question: BoundMinimize, within: float | None) -> Estimate:
+    def minimize(self, question: BoundMinimize, within: float | None) -> Estimate:
         """Return θ and a bound on its excess risk; ``within`` buys a better one (``convex``)."""
         return self._convex.answer(question, within)
 
@@ -233,9 +233,9 @@ class Practical(PrivateEngine):
         query, known = exact.on_grid(self._data.universe, query), self.knowledge
         step = exact.step_of(query, known.grid)
         believed = exact.nearest(known.rows.estimate * known.answer(query), step)
-        return abs(exact.counted(query, self._data.marginal(query.attributes), step) - believed)
+        return abs(exact.exact_count(query, self._data.marginal(query.attributes), step) - believed)
 
-    def _promised(self, guard: Guard, query: Linear) -> float:
+    def _promised_bar(self, guard: Guard, query: Linear) -> float:
         """Return the bar of a fraction after the guard said ⊥.
 
         |N − ñv| ≤ 3w rows (the threshold is 2w), plus what rounding hid from the comparison, plus the error of ñ
@@ -246,15 +246,15 @@ class Practical(PrivateEngine):
         return (most + (0.0 if self.ledger.budget.neighbours == "replace" else known.rows.off)) / known.rows.estimate
 
 
-class Quote:
+class PracticalQuote:
     """Predict the price of questions: answer as if every purchase had succeeded, and add up the costs."""
 
-    def __init__(self, engine: Practical) -> None:
+    def __init__(self, engine: PracticalEngine) -> None:
         self._engine, self.price = engine, 0.0
 
-    def believed(self, query: Linear) -> float:
+    def hypothesis_answer(self, query: Linear) -> float:
         """Return the hypothesis' answer."""
-        return self._engine.believed(query)
+        return self._engine.hypothesis_answer(query)
 
     @property
     def least_rows(self) -> float:
@@ -265,13 +265,13 @@ class Quote:
         """Answer from the hypothesis; if a purchase would be needed, add its cost and state ``within`` as the bar."""
         value, error = self._engine.knowledge.free(query, within)
         if within is not None and error > within * (1 + 1e-9):
-            self.price += self._engine._purchases.price([self._engine._wanted(query, within)])
+            self.price += self._engine._purchases.price([self._engine._wanted_bar(query, within)])
             error = within
         return estimate(value, error)
 
     def ratio(self, numerator: Linear, denominator: Linear, within: float | None) -> tuple[Estimate, Estimate]:
         """Answer both queries; add the cost of the purchases that the ratio's bar would need."""
-        wanted = [] if within is None else self._engine._wanted_of_ratio(numerator, denominator, within)
+        wanted = [] if within is None else self._engine._wanted_bars_of_ratio(numerator, denominator, within)
         if wanted:
             self.price += self._engine._purchases.price(wanted)
         bars = {one.query.key: one.within for one in wanted}
@@ -287,14 +287,14 @@ class Quote:
         values, errors = known.table(table.attributes, within)
         if within is not None and errors.max() > within * (1 + 1e-9):
             spread = _spread(float(known.typical_cells(table.attributes).mean()))
-            cell = self._engine._purchases.cell(varying(universe, table.attributes))
-            self.price += self._engine._purchases.price([Wanted(cell, within, spread, table=True)])
+            cell = self._engine._purchases.cell(varying_names(universe, table.attributes))
+            self.price += self._engine._purchases.price([WantedBar(cell, within, spread, table=True)])
             errors = np.minimum(errors, within)
         return Estimate(values, errors, "hypothesis")
 
-    def minimise(self, question: BoundMinimize, within: float | None) -> Estimate:
+    def minimize(self, question: BoundMinimize, within: float | None) -> Estimate:
         """Answer a convex question; add the cost of the purchase that ``within`` would need."""
-        estimate, cost = self._engine._convex.quoted(question, within)
+        estimate, cost = self._engine._convex.quote(question, within)
         self.price += cost
         return estimate
 
@@ -304,7 +304,7 @@ def _spread(typical: float) -> float:
     return math.inf if math.isnan(typical) else math.sqrt(math.pi / 2) * typical
 
 
-def prefitted(
+def build_practical_engine(
     data: DataSource,
     ledger: Ledger,
     noise: Noise,
@@ -316,10 +316,10 @@ def prefitted(
     reserve: float | None,
     everything: bool = False,
     certify: bool = True,
-    vouched: Collection[Custom] = (),
+    trusted_losses: Collection[Custom] = (),
     model_cells: int = MODEL_CELLS,
-    prior: Prior | None = None,
-) -> Practical:
+    prior: BlockPrior | None = None,
+) -> PracticalEngine:
     """Open the practical engine: spend all but the reserve and the guard's share on a hypothesis for the workload.
 
     ``prior`` is the result of an earlier block's opening, from which this opening begins.
@@ -327,9 +327,9 @@ def prefitted(
     budget = ledger.budget
     rows = float(data.rows) if budget.neighbours == "replace" else None
     wanted, declared = attribute_sets(data.universe, workload), declared_losses(data.universe, workload)
-    planned = None if rows is None else planned_guard(budget, rows, queries, beta / 2, guard)
+    planned = None if rows is None else plan_guard(budget, rows, queries, beta / 2, guard)
     if reserve is None:
-        reserve = usual_reserve(budget, rows)
+        reserve = typical_reserve(budget, rows)
     if planned is not None and reserve + 2 * planned.share >= 1:  # the owner's reserve leaves nothing for a guard
         planned = None
     kept = (guard or 0.0) if planned is None else planned.share
@@ -349,32 +349,32 @@ def prefitted(
             fitting = prefit(data, noise, wanted, allowance, rows, model_cells, prior, beside)
             learned = fitting.run(everything=everything)
             estimate = learned.rows
-            next_prior: Prior | None = learned.as_prior()
+            next_prior: BlockPrior | None = learned.as_prior()
             opening: Snapshot | None = None
         else:
-            learned = Learned.restored(data.universe, rows, state["learned"], prior)
+            learned = FittedModel.restore(data.universe, rows, state["learned"], prior)
             estimate = float(state["opened"]["rows"])
             before = state["opened"].get("learned")  # older snapshots, from before blocks existed, lack it
-            begun = None if before is None else Learned.restored(data.universe, rows, before, prior)
+            begun = None if before is None else FittedModel.restore(data.universe, rows, before, prior)
             next_prior = None if begun is None else begun.as_prior()
             opening = None if begun is None else begun.snapshot()
         if rows is None and guard:  # n is private: a guard is bought only on request, and planned for the estimate of n
-            planned = planned_guard(budget, estimate, queries, beta / 2, guard)
+            planned = plan_guard(budget, estimate, queries, beta / 2, guard)
         doubt = beta if planned is None else beta / 2
         if of_losses.left > 0:  # half of β for measurements and certificate, half for the declared losses
             doubt /= 2
         if state is None:
             if ledger.opened_by_other_version:  # its certificate is of the hypothesis that it fitted
                 certifying = certifying.carve(0.0)
-            known = certified_knowledge(data, noise, learned, certifying, doubt, fitting.planned)
+            known = certify_knowledge(data, noise, learned, certifying, doubt, fitting.planned)
             losses = (
-                certified_losses(data, noise, known, declared, of_losses, doubt, vouched)
+                certified_losses(data, noise, known, declared, of_losses, doubt, trusted_losses)
                 if of_losses.left > 0 and not ledger.opened_by_other_version
                 else CertifiedLosses()
             )
         else:
-            known = restored_knowledge(data, learned, doubt, rows, state, prior)
-            losses = CertifiedLosses.restored(declared, state["opened"]["losses"])
+            known = restore_knowledge(data, learned, doubt, rows, state, prior)
+            losses = CertifiedLosses.restore(declared, state["opened"]["losses"])
     if state is None:
         opening = learned.snapshot()
     if state is not None:
@@ -385,13 +385,13 @@ def prefitted(
         opened = {"rows": estimate, "certified": None, "losses": losses.state(declared), "learned": learned.state()}
         if known.certified is not None:
             opened |= {"certified": known.certified.state()}
-    return Practical(
-        data, ledger, noise, knowledge=known, guard=planned, vouched=vouched, losses=losses, state=state, opened=opened,
+    return PracticalEngine(
+        data, ledger, noise, knowledge=known, guard=planned, trusted_losses=trusted_losses, losses=losses, state=state, opened=opened,
         opening=opening, next_prior=next_prior,
     )  # fmt: skip
 
 
-def usual_reserve(budget: Budget, rows: float | None) -> float:
+def typical_reserve(budget: Budget, rows: float | None) -> float:
     """Return the default reserve: the share of the budget for a few accurate counts. Public.
 
     With few rows this is ``MOST_RESERVE``. A count with a bar of w rows that fails with probability β costs x/w² of ρ
@@ -407,50 +407,57 @@ def usual_reserve(budget: Budget, rows: float | None) -> float:
 def prefit(
     data: DataSource,
     noise: Noise,
-    workload: Asked,
+    workload: WorkloadSets,
     allowance: Allowance,
     rows: float | None,
     model_cells: int,
-    prior: Prior | None = None,
+    prior: BlockPrior | None = None,
     beside: float = 0.0,
 ) -> Prefit:
     """Measure the wide attributes, merge their rare values, and return the prefit on the resulting groups."""
     merging, measurements = merging_of(data, noise, allowance)
-    learned = Learned.nothing(data.universe, rows, merging, prior)
+    learned = FittedModel.nothing(data.universe, rows, merging, prior)
     for measurement in measurements:
         learned.add_values(measurement)
     return Prefit(merging.view(data), noise, workload.on(merging.inner), allowance, rows, learned, model_cells, beside)
 
 
-def certified_knowledge(
-    data: DataSource, noise: Noise, learned: Learned, allowance: Allowance, beta: float, planned: float
-) -> Knowledge:
+def certify_knowledge(
+    data: DataSource, noise: Noise, learned: FittedModel, allowance: Allowance, beta: float, planned: float
+) -> FreeAnswers:
     """Return what was learned with bars and a certificate, which share β.
 
     Without a certificate the bars have all of β.
     """
     public = data.rows if allowance.budget.neighbours == "replace" else None
     if allowance.left > 0:
-        known = Knowledge(learned, OF_BARS * beta, public)
-        known.certified = certified(data, noise, known, allowance, (1 - OF_BARS) * beta, OF_BARS * beta, planned)
+        known = FreeAnswers(learned, OF_BARS * beta, public)
+        known.certified = buy_certificate(data, noise, known, allowance, (1 - OF_BARS) * beta, OF_BARS * beta, planned)
         if known.certified is not None:
             return known
-    return Knowledge(learned, beta, public)
+    return FreeAnswers(learned, beta, public)
 
 
-def restored_knowledge(
-    data: DataSource, learned: Learned, beta: float, rows: float | None, state: Json, prior: Prior | None = None
-) -> Knowledge:
-    """Restore the knowledge from a snapshot (``Practical.state``).
+def restore_knowledge(
+    data: DataSource,
+    learned: FittedModel,
+    beta: float,
+    rows: float | None,
+    state: Json,
+    prior: BlockPrior | None = None,
+) -> FreeAnswers:
+    """Restore the knowledge from a snapshot (``PracticalEngine.state``).
 
     The certificate is about the knowledge at the opening, so that is restored too.
     """
     public, record = None if rows is None else data.rows, state["opened"]["certified"]
     if record is None:
-        return Knowledge(learned, beta, public, state["shares"])
-    known = Knowledge(learned, OF_BARS * beta, public, state["shares"])
-    before = Knowledge(Learned.restored(data.universe, rows, state["opened"]["learned"], prior), OF_BARS * beta, public)
-    known.certified = Certified.restored(before, record)
+        return FreeAnswers(learned, beta, public, state["shares"])
+    known = FreeAnswers(learned, OF_BARS * beta, public, state["shares"])
+    before = FreeAnswers(
+        FittedModel.restore(data.universe, rows, state["opened"]["learned"], prior), OF_BARS * beta, public
+    )
+    known.certified = CertifiedCounts.restore(before, record)
     return known
 
 
@@ -461,7 +468,7 @@ def declared_losses(universe: Universe, workload: Workload | Iterable[Query] | N
     return [bound for query in workload if isinstance(bound := bound_to(query, universe), BoundMinimize)]
 
 
-def attribute_sets(universe: Universe, workload: Workload | Iterable[Query] | None) -> Asked:
+def attribute_sets(universe: Universe, workload: Workload | Iterable[Query] | None) -> WorkloadSets:
     """Return the attribute sets that a workload asks about, with their weights.
 
     The default is all sets of up to three attributes, weighted so that questions about one, two and three attributes
@@ -480,4 +487,4 @@ def attribute_sets(universe: Universe, workload: Workload | Iterable[Query] | No
             each /= len(tables)
         for names in tables:
             sets[names] = sets.get(names, 0.0) + each
-    return Listed(universe, sets)
+    return ListedSets(universe, sets)

@@ -1,6 +1,6 @@
 """The session's public knowledge: a function of released measurements alone, in the order of their release.
 
-``Learned`` holds the measurements and the model fitted to them. ``Knowledge`` adds error bars and answers questions
+``FittedModel`` holds the measurements and the model fitted to them. ``FreeAnswers`` adds error bars and answers questions
 for free.
 """
 
@@ -18,15 +18,15 @@ from hedgerow._types import Array, Names
 from hedgerow.data import exact_counts
 from hedgerow.engine.practical.bars.error_bars import ErrorBars
 from hedgerow.engine.practical.bars.merged_bars import MergedBars
-from hedgerow.engine.practical.certificate.certified_bounds import Certified
-from hedgerow.engine.practical.fit.corrections import Believed, Corrections
+from hedgerow.engine.practical.certificate.certified_bounds import CertifiedCounts
+from hedgerow.engine.practical.fit.corrections import CorrectedHypothesis, Corrections
 from hedgerow.engine.practical.fit.residuals import Evidence, Overview
 from hedgerow.engine.practical.fit.shrinkage import STANDS_OUT, blocks, ridge
-from hedgerow.engine.practical.fit.value_groups import Merging
-from hedgerow.engine.practical.measurement import Measurement, Rows, varying
+from hedgerow.engine.practical.fit.value_groups import ValueGroups
+from hedgerow.engine.practical.measurement import Measurement, RowCountInterval, varying_names
 from hedgerow.model.hypothesis import Hypothesis
 from hedgerow.model.junction_tree import junction_cells
-from hedgerow.model.log_linear import LogLinear, Target, minimise
+from hedgerow.model.log_linear import LogLinear, Target, minimize
 from hedgerow.query.linear import Linear, answer_all
 from hedgerow.query.wire import inner, thing
 from hedgerow.query.wire_values import (
@@ -54,23 +54,23 @@ LARGEST_NOISE = 2.0**exact_counts.NOISE_BITS  # a purchase never uses a larger n
 
 
 @dataclass(frozen=True, eq=False)
-class Prior:
+class BlockPrior:
     """The result of an earlier block's opening, from which the next block begins. Public.
 
     It holds the parameters of a log-linear model of groups of values. The next block may group values differently
     (``value_groups``).
     """
 
-    merging: Merging
+    merging: ValueGroups
     tables: dict[Names, Array]
 
-    def onto(self, merging: Merging) -> dict[Names, Array]:
+    def onto(self, merging: ValueGroups) -> dict[Names, Array]:
         """Return the potentials for other groups: the mean over a group's values; for a single attribute, their sum."""
         found = {}
         for names, table in self.tables.items():
             carried = np.exp(table - table.max()) if merging.is_possible else table
             for axis, name in enumerate(names) if merging.is_possible else ():
-                carried = merging.regrouped(self.merging, name, carried, axis, summed=len(names) == 1)
+                carried = merging.regroup(self.merging, name, carried, axis, summed=len(names) == 1)
             found[names] = np.log(np.maximum(carried, TINY)) if merging.is_possible else carried.copy()
         return found
 
@@ -82,7 +82,7 @@ class Snapshot:
     ``overview`` is the number of residuals, the first ones, that belong to the overview.
     """
 
-    merging: Merging
+    merging: ValueGroups
     measurements: tuple[Measurement, ...]
     sets: tuple[Names, ...]
     queries: dict[object, Linear]
@@ -105,7 +105,7 @@ class Snapshot:
 
 
 @dataclass
-class Learned:
+class FittedModel:
     """Released measurements, their combination, and the model fitted to them. All public.
 
     Evidence and model are about groups of values (``value_groups``); where no attribute is wide, groups are the values
@@ -113,7 +113,7 @@ class Learned:
     """
 
     universe: Universe
-    merging: Merging
+    merging: ValueGroups
     evidence: Evidence
     model: LogLinear
     rows: float
@@ -131,15 +131,15 @@ class Learned:
         cls,
         universe: Universe,
         rows: float | None = None,
-        merging: Merging | None = None,
-        prior: Prior | None = None,
-    ) -> Learned:
+        merging: ValueGroups | None = None,
+        prior: BlockPrior | None = None,
+    ) -> FittedModel:
         """Return the state before any measurement.
 
         ``rows`` is n where it is public. ``prior`` is the belief to begin with; without it the model begins with the
         uniform distribution.
         """
-        merging = merging or Merging.none(universe)
+        merging = merging or ValueGroups.none(universe)
         inner = merging.inner
         made = cls(
             universe,
@@ -171,18 +171,20 @@ class Learned:
                 piece[...] = self._origin[names]
         return origin
 
-    def as_prior(self) -> Prior:
+    def as_prior(self) -> BlockPrior:
         """Return the current model as the prior of the next block."""
         pieces = zip(self.model.sets, self.model.split(self.model.theta), strict=False)
-        return Prior(self.merging, {names: piece.copy() for names, piece in pieces})
+        return BlockPrior(self.merging, {names: piece.copy() for names, piece in pieces})
 
     @classmethod
-    def restored(cls, universe: Universe, rows: float | None, record: Json, prior: Prior | None = None) -> Learned:
+    def restore(
+        cls, universe: Universe, rows: float | None, record: Json, prior: BlockPrior | None = None
+    ) -> FittedModel:
         """Rebuild, to the last bit, the knowledge that ``state`` described."""
-        made = cls.nothing(universe, rows, Merging.restored(universe, record["merging"]), prior)
+        made = cls.nothing(universe, rows, ValueGroups.restore(universe, record["merging"]), prior)
         for measured, axes in zip(read_list("measurements", record["measurements"]), record["layouts"], strict=True):
             measurement = thing("a measurement", measured, Measurement)
-            made._take(replace(measurement, values=_laid_out(measurement.values, axes)))
+            made._take(replace(measurement, values=_lay_out(measurement.values, axes)))
         residuals = [m for m in made.measurements if m.residual]
         inner = made.merging.inner
         if residuals:  # the first ``overview`` of them are the overview's; in older snapshots all are
@@ -266,11 +268,11 @@ class Learned:
         if not (self.merging.is_possible or corrections.outside):
             return of_groups
         self._fitted = self.model.theta, of_groups  # safe to share: it is wrapped, so nobody updates it
-        return Believed(of_groups, corrections, self.merging, self.by_values.copy(), self.rows)
+        return CorrectedHypothesis(of_groups, corrections, self.merging, self.by_values.copy(), self.rows)
 
-    def asked_of_groups(self, query: Linear) -> Linear:
+    def question_of_groups(self, query: Linear) -> Linear:
         """Return the question about groups that stands for this one in the model."""
-        asked = self.merging.expected(query)
+        asked = self.merging.expected_question(query)
         return query if asked is query else Linear.canonical(asked.attributes, asked.table)
 
     def has_room(self, names: Names) -> bool:
@@ -282,7 +284,7 @@ class Learned:
 
     def grow(self, *sets: Names, query: Linear | None = None) -> None:
         """Add these sets to the model; its present belief on them becomes the prior of their tables."""
-        larger = self.model.grown(sets, query)
+        larger = self.model.grow(sets, query)
         if larger is self.model:
             return
         for s in larger.sets:
@@ -301,7 +303,7 @@ class Learned:
         if not (self.model.sets or self.model.queries):
             return 0.0
         targets = [self._target(s) for s in self.model.sets]
-        single = {self.asked_of_groups(m.query).key: m for m in self.measurements if m.query is not None}
+        single = {self.question_of_groups(m.query).key: m for m in self.measurements if m.query is not None}
         targets += [
             Target(
                 single[key].values,
@@ -311,7 +313,7 @@ class Learned:
         ]
         self._corrections = None
         origin = self._origins() if self._origin else None
-        return minimise(self.model, targets, self.rows, steps=steps, tolerance=tolerance, origin=origin)
+        return minimize(self.model, targets, self.rows, steps=steps, tolerance=tolerance, origin=origin)
 
     def _target(self, names: Names) -> Target:
         """Return the fit's target for one set: estimated counts, ridge and blocks."""
@@ -340,10 +342,10 @@ def likeness(counts: Array, before: Array, variance: float) -> Array:
     return np.where(off > STANDS_OUT**2 * variance, 1.0, 1 / τ2)
 
 
-class Knowledge:
+class FreeAnswers:
     """The model with its error bars and the number of rows: the answers that cost nothing."""
 
-    def __init__(self, learned: Learned, beta: float, public_rows: int | None, shares: Sequence[int] = ()) -> None:
+    def __init__(self, learned: FittedModel, beta: float, public_rows: int | None, shares: Sequence[int] = ()) -> None:
         """Add bars to what was learned.
 
         ``public_rows`` is n where it is public. ``shares`` restores how β was divided: the numbers of
@@ -354,7 +356,7 @@ class Knowledge:
         if learned.merging.is_possible:
             self.bars = MergedBars(learned.merging, beta)
         self._public_rows = public_rows
-        self.certified: Certified | None = None
+        self.certified: CertifiedCounts | None = None
         if learned.overview is not None:
             self.bars.add_overview(learned.overview)
         added = [measurement for measurement in learned.measurements if not measurement.residual]
@@ -369,7 +371,7 @@ class Knowledge:
         """Recompute what follows from the measurements so far: hypothesis, number of rows, and grid of purchases."""
         self.hypothesis: Hypothesis = self.learned.hypothesis()
         known = self._public_rows
-        self.rows = self.bars.rows() if known is None else Rows(known, known, known)
+        self.rows = self.bars.rows() if known is None else RowCountInterval(known, known, known)
         scale = min(self.rows.estimate, 2.0**exact_counts.EXACT_BITS)
         self.grid = exact_counts.grid_for(scale, min(scale, LARGEST_NOISE))
 
@@ -379,7 +381,7 @@ class Knowledge:
         self.bars.add(measurement)
         self.learned.add_values(measurement)
         if self.learned.has_room(names):  # without room the measurement still bounds and corrects its own answers
-            asked = None if query is None else self.learned.asked_of_groups(query)
+            asked = None if query is None else self.learned.question_of_groups(query)
             if asked is None or asked.attributes:
                 self.learned.grow(*(() if asked is not None or not names else (names,)), query=asked)
             self.learned.refit(REFIT_STEPS, 0.1)
@@ -388,13 +390,13 @@ class Knowledge:
     def free(self, query: Linear, within: float | None) -> tuple[float, float]:
         """Return the hypothesis' answer, moved into the known interval, and the bar around it."""
         value = np.array([self.answer(query)])
-        values, errors = _placed(value, *self.intervals([query], value), within)
+        values, errors = _move_into_intervals(value, *self.intervals([query], value), within)
         return float(values[0]), float(errors[0])
 
     def free_all(self, queries: Sequence[Linear], values: Array | None = None) -> tuple[Array, Array]:
         """Return answers and bars of many queries at once; ``values`` are the hypothesis' answers, if computed."""
-        values = answer_all(queries, self.believed) if values is None else values
-        return _placed(values, *self.intervals(queries, values), None)
+        values = answer_all(queries, self.hypothesis_table) if values is None else values
+        return _move_into_intervals(values, *self.intervals(queries, values), None)
 
     def intervals(self, queries: Sequence[Linear], believed: Array) -> tuple[Array, Array]:
         """Return intervals for the true fractions, from measurements and certificate.
@@ -406,16 +408,16 @@ class Knowledge:
         if made is None:
             return low, high
         then = believed if made.hypothesis is self.hypothesis else answer_all(queries, self._certified_table)
-        for names, members in _grouped(queries).items():
+        for names, members in _group_queries(queries).items():
             reach = made.reach(names, [queries[i] for i in members])
             low[members], high[members] = self._cut(low[members], high[members], then[members], reach)
         return low, high
 
     def table(self, names: Names, within: float | None) -> tuple[Array, Array]:
         """Return a whole marginal and the bar of each of its cells."""
-        kept = varying(self.universe, names)
-        believed = self.believed(kept) if kept else np.ones(())
-        values, errors = _placed(believed, *self.cell_intervals(kept, believed), within)
+        kept = varying_names(self.universe, names)
+        believed = self.hypothesis_table(kept) if kept else np.ones(())
+        values, errors = _move_into_intervals(believed, *self.cell_intervals(kept, believed), within)
         shape = self.universe.sizes(names)
         return values.reshape(shape), errors.reshape(shape)
 
@@ -444,19 +446,21 @@ class Knowledge:
             squares = float(((query.table - share) ** 2).sum())
         else:
             count, squares = float(bought.values), 1.0
-        value = _combined(
+        value = _combine(
             before, spread, count / self.rows.estimate, math.sqrt(squares * bought.variance) / self.rows.estimate
         )
-        placed, errors = _placed(np.array([value]), *self.intervals([query], np.array([self.answer(query)])), within)
+        placed, errors = _move_into_intervals(
+            np.array([value]), *self.intervals([query], np.array([self.answer(query)])), within
+        )
         return float(placed[0]), float(errors[0])
 
     def table_with(self, names: Names, before: Array, spread: float, within: float) -> tuple[Array, Array]:
         """Combine the earlier table with the one just bought, by precision; return values and bars."""
-        kept, bought = varying(self.universe, names), self.learned.measurements[-1]
+        kept, bought = varying_names(self.universe, names), self.learned.measurements[-1]
         counts = bought.values + (self.rows.estimate - bought.values.sum()) / bought.values.size
         deviation = math.sqrt(bought.variance * (1 - 1 / counts.size)) / self.rows.estimate
-        values = _combined(before.reshape(counts.shape), spread, counts / self.rows.estimate, deviation)
-        values, errors = _placed(values, *self.cell_intervals(kept, self.believed(kept)), within)
+        values = _combine(before.reshape(counts.shape), spread, counts / self.rows.estimate, deviation)
+        values, errors = _move_into_intervals(values, *self.cell_intervals(kept, self.hypothesis_table(kept)), within)
         shape = self.universe.sizes(names)
         return values.reshape(shape), errors.reshape(shape)
 
@@ -466,7 +470,9 @@ class Knowledge:
         There the reach of the certificate is infinite, so the table does not matter.
         """
         made = self.certified
-        return made.believed(names) if made is not None and names in made.family else self.believed(names)
+        return (
+            made.certified_table(names) if made is not None and names in made.family else self.hypothesis_table(names)
+        )
 
     def _cut(self, low: Array, high: Array, then: Array, reach: float | Array) -> tuple[Array, Array]:
         """Cut intervals of fractions to the certificate: ñ·then ± reach rows."""
@@ -485,29 +491,29 @@ class Knowledge:
         follows from the released typical error of all questions, by how much of the table each one is about.
         """
         found, made = np.full(len(queries), math.nan), self.certified
-        for names, members in _grouped(queries).items():
+        for names, members in _group_queries(queries).items():
             asked = [queries[i] for i in members]
             deviations = self.bars.deviations(names, asked) if names else np.zeros(len(members))
-            other = math.nan if made is None or np.isfinite(deviations).all() else made.usual(names, asked)
-            found[members] = self._usual(deviations, other)
+            other = math.nan if made is None or np.isfinite(deviations).all() else made.typical_errors(names, asked)
+            found[members] = self._typical(deviations, other)
         return found
 
     def typical_cells(self, names: Names) -> Array:
         """Return the mean error of the cells of a table, as fractions; NaN where it is unknown."""
-        kept = varying(self.universe, names)
+        kept = varying_names(self.universe, names)
         one = {n: np.arange(self.universe[n].size) == 0 for n in kept}
         made, deviation = self.certified, np.zeros(1)
         if kept:
             deviation = self.bars.deviations(kept, [Linear.product(self.universe, one)])
-        other = math.nan if made is None or np.isfinite(deviation).all() else made.usual_cells(kept)
-        usual = np.broadcast_to(self._usual(deviation[0], other), self.universe.sizes(kept))
+        other = math.nan if made is None or np.isfinite(deviation).all() else made.typical_cells(kept)
+        usual = np.broadcast_to(self._typical(deviation[0], other), self.universe.sizes(kept))
         return usual.reshape(self.universe.sizes(names)).copy()
 
-    def _usual(self, deviations: Array, other: float | Array) -> Array:
+    def _typical(self, deviations: Array, other: float | Array) -> Array:
         """Turn deviations in rows into mean errors as fractions, with ``other`` where nothing was measured."""
         return np.where(np.isfinite(deviations), math.sqrt(2 / math.pi) * deviations, other) / self.rows.estimate
 
-    def believed(self, names: Names) -> Array:
+    def hypothesis_table(self, names: Names) -> Array:
         """Return the hypothesis' marginal."""
         return self.hypothesis.marginal(names)
 
@@ -525,10 +531,10 @@ class Knowledge:
 
     def least(self, names: Names) -> Array | None:
         """Return a lower bound on each cell's true fraction; None if the table is neither measured nor certified."""
-        kept, made = varying(self.universe, names), self.certified
+        kept, made = varying_names(self.universe, names), self.certified
         if not (self.bars.covers(kept) or (made is not None and kept in made.family)):
             return None
-        low = self.cell_intervals(kept, self.believed(kept))[0]
+        low = self.cell_intervals(kept, self.hypothesis_table(kept))[0]
         return np.maximum(low, 0.0).reshape(self.universe.sizes(names))
 
     def variation(self, names: Names, marginal: Array) -> float:
@@ -537,10 +543,10 @@ class Knowledge:
         Fractions are counts over n: ‖N/n − h‖₁ ≤ (‖N − ñh₀‖₁ + |n − ñ|)/n + ‖h₀ − h‖₁, with h₀ the table that was
         certified.
         """
-        kept, made = varying(self.universe, names), self.certified
+        kept, made = varying_names(self.universe, names), self.certified
         if made is None or kept not in made.family:
             return math.inf
-        then = made.believed(kept)
+        then = made.certified_table(kept)
         apart = float(np.abs(then - marginal.reshape(then.shape)).sum())
         off = (
             0.0
@@ -554,7 +560,7 @@ class Knowledge:
         return self.bars.distance(names, marginal, self.rows)
 
 
-def _combined(before: Value, spread: float, measured: Value, deviation: float) -> Value:
+def _combine(before: Value, spread: float, measured: Value, deviation: float) -> Value:
     """Return the mean of two estimates by precision; the measured one alone if the other's spread is unknown."""
     if not math.isfinite(spread):
         return measured
@@ -562,7 +568,7 @@ def _combined(before: Value, spread: float, measured: Value, deviation: float) -
     return before + share * (measured - before)
 
 
-def _grouped(queries: Sequence[Linear]) -> dict[Names, list[int]]:
+def _group_queries(queries: Sequence[Linear]) -> dict[Names, list[int]]:
     """Return the positions of the queries by their attributes."""
     groups: dict[Names, list[int]] = {}
     for i, query in enumerate(queries):
@@ -578,11 +584,11 @@ def _layout(values: Array) -> list[int]:
     return [int(axis) for axis in np.argsort([-abs(stride) for stride in values.strides], kind="stable")]
 
 
-def _laid_out(values: Array, axes: list[int]) -> Array:
+def _lay_out(values: Array, axes: list[int]) -> Array:
     return np.ascontiguousarray(values.transpose(axes)).transpose(np.argsort(axes)) if values.ndim else values
 
 
-def _placed(values: Array, low: Array, high: Array, within: float | None) -> tuple[Array, Array]:
+def _move_into_intervals(values: Array, low: Array, high: Array, within: float | None) -> tuple[Array, Array]:
     """Move values into their intervals and return the bar around each.
 
     Where some value of the interval would have a bar of ``within``, the value is moved to have it.

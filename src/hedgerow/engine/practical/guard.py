@@ -1,6 +1,6 @@
 """The guard of the practical profile: a sparse vector that reports where the hypothesis is wrong.
 
-The guard's share of the budget follows a public rule, ``planned_guard``. At small n its threshold would be too coarse
+The guard's share of the budget follows a public rule, ``plan_guard``. At small n its threshold would be too coarse
 to help, and the guard gets nothing.
 """
 
@@ -33,7 +33,7 @@ class Guard:
     share: float
 
 
-def planned_guard(budget: Budget, rows: float, queries: int, beta: float, share: float | None = None) -> Guard | None:
+def plan_guard(budget: Budget, rows: float, queries: int, beta: float, share: float | None = None) -> Guard | None:
     """Return the guard that this share of the budget buys; None if its promise would be too wide to help.
 
     All k comparisons of c rounds are right to within w = weight·Δ/ε rows (``sparse_vector.comparison_weight``). With
@@ -53,7 +53,7 @@ def planned_guard(budget: Budget, rows: float, queries: int, beta: float, share:
     return Guard(sparse_vector.SparseVector(2 * width, round_, GUARD_ROUNDS), 3 * width / rows, wanted)
 
 
-class Watch:
+class GuardWatch:
     """The running guard: its rounds, each charged when it opens."""
 
     def __init__(self, guard: Guard, ledger: Ledger, noise: Noise) -> None:
@@ -94,4 +94,4 @@ class Watch:
     def resume(self, entries: Sequence[Entry], tops: int = 0) -> None:
         """Take up the rounds that ``entries`` record, after ``tops`` rounds that ended before them."""
         before = replace(self._progress, tops=self._progress.tops + tops)
-        self._progress = sparse_vector.resumed(self.guard.config, entries, before)
+        self._progress = sparse_vector.resume_state(self.guard.config, entries, before)

@@ -56,7 +56,7 @@ class Measurement:
 
 
 @dataclass(frozen=True)
-class Rows:
+class RowCountInterval:
     """The public knowledge of n: exact under replace-one; an estimate with interval and deviation under add/remove."""
 
     estimate: float
@@ -75,6 +75,6 @@ class Rows:
         return (self.high - self.low) / (2 * self.low)
 
 
-def varying(universe: Universe, names: Names) -> Names:
+def varying_names(universe: Universe, names: Names) -> Names:
     """Leave out the attributes with only one value: they change no table."""
     return tuple(name for name in names if universe[name].size > 1)

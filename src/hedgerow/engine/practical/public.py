@@ -15,10 +15,10 @@ import numpy as np
 from hedgerow._types import Array
 from hedgerow.convex.losses.families import Squared
 from hedgerow.convex.minimize import BoundMinimize, Minimize
-from hedgerow.engine.practical.certificate.certified_bounds import Certificate, Certified
+from hedgerow.engine.practical.certificate.certified_bounds import Certificate, CertifiedCounts
 from hedgerow.engine.practical.convex.excess_bounds import coefficient_bounds, free_answer
 from hedgerow.engine.practical.convex.loss_certificate import CertifiedLosses
-from hedgerow.engine.practical.free_answers import Knowledge, Learned, Snapshot
+from hedgerow.engine.practical.free_answers import FittedModel, FreeAnswers, Snapshot
 from hedgerow.engine.practical.measurement import Measurement
 from hedgerow.engine.public import PublicAnswers, require_sold
 from hedgerow.engine.wire import question_of
@@ -38,7 +38,7 @@ class PracticalAnswers(PublicAnswers):
 
     def __init__(
         self,
-        knowledge: Knowledge,
+        knowledge: FreeAnswers,
         losses: CertifiedLosses,
         opening: Snapshot | None = None,
         *,
@@ -89,7 +89,7 @@ class PracticalAnswers(PublicAnswers):
         reach: float | Array = off * value + self.knowledge.rows.high * error
         return reach
 
-    def believed(self, query: Linear) -> float:
+    def hypothesis_answer(self, query: Linear) -> float:
         """Return the hypothesis' answer."""
         return self.knowledge.answer(query)
 
@@ -115,7 +115,7 @@ class PracticalAnswers(PublicAnswers):
             require_sold(found, within)
         return found
 
-    def minimise(self, question: BoundMinimize, within: float | None) -> Estimate:
+    def minimize(self, question: BoundMinimize, within: float | None) -> Estimate:
         """Return θ with the bound on its excess risk that follows from released values."""
         found = self.convex_estimate(question, *self.free_minimum(question))
         if within is not None:
@@ -175,12 +175,12 @@ def read_practical(universe: Universe, record: Json, public_rows: int | None) ->
     The record is one that ``release_file`` has checked.
     """
     rows, beta = None if public_rows is None else float(public_rows), float(record["beta"])
-    known = Knowledge(Learned.restored(universe, rows, record["learned"]), beta, public_rows, record["shares"])
+    known = FreeAnswers(FittedModel.restore(universe, rows, record["learned"]), beta, public_rows, record["shares"])
     if record["certified"] is not None:
         before = known
         if record["opening"] is not None:
-            before = Knowledge(Learned.restored(universe, rows, record["opening"]), beta, public_rows)
-        known.certified = Certified.restored(before, record["certified"])
+            before = FreeAnswers(FittedModel.restore(universe, rows, record["opening"]), beta, public_rows)
+        known.certified = CertifiedCounts.restore(before, record["certified"])
     answers, questions = {}, {}
     for asked, theta, bar in record["losses"]:
         bound = thing("a certified question", asked, Minimize).on(universe)

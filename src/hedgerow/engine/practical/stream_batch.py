@@ -18,37 +18,37 @@ from hedgerow import _memory
 from hedgerow._types import Counts, Names
 from hedgerow.data import exact_counts as exact
 from hedgerow.data.source import DataSource
-from hedgerow.engine.practical.free_answers import Knowledge
+from hedgerow.engine.practical.free_answers import FreeAnswers
 from hedgerow.model.hypothesis import Hypothesis
 from hedgerow.query.linear import LARGEST_TABLE, Linear, answer_all
 
 TOGETHER = 8_000_000  # most cells of data tables held in memory at once while queries on them are counted
 
 
-class Free(NamedTuple):
+class FreeAnswer(NamedTuple):
     """An answer that costs nothing: value, bar, and the average size of such errors."""
 
     value: float
     error: float
-    usual: float
+    typical: float
 
 
-class Ahead:
+class Precomputed:
     """The questions that are asked next, each once, with their precomputed answers and gaps.
 
     The guard is not asked about a question whose bar is at most ``promise``.
     """
 
     def __init__(
-        self, data: DataSource, knowledge: Knowledge, queries: Iterable[Linear] = (), promise: float = 1.0
+        self, data: DataSource, knowledge: FreeAnswers, queries: Iterable[Linear] = (), promise: float = 1.0
     ) -> None:
         self._data, self._knowledge, self._promise = data, knowledge, promise
         self._left = {query.key: query for query in queries}
         self._of: Hypothesis | None = None  # the hypothesis that the following were computed from
-        self._free: dict[Hashable, Free] = {}
+        self._free: dict[Hashable, FreeAnswer] = {}
         self._gaps: dict[Hashable, float] = {}  # distances of true counts from the hypothesis: private
 
-    def free(self, query: Linear) -> Free | None:
+    def free(self, query: Linear) -> FreeAnswer | None:
         """Return the free answer of an announced question and use it up; None if the question was not announced."""
         if query.key not in self._left:
             return None
@@ -56,7 +56,11 @@ class Ahead:
             self._of, self._gaps, queries = self._knowledge.hypothesis, {}, list(self._left.values())
             found = (*self._knowledge.free_all(queries), self._knowledge.typical(queries))
             self._free = dict(
-                zip(self._left, (Free(*each) for each in zip(*(f.tolist() for f in found), strict=True)), strict=True)
+                zip(
+                    self._left,
+                    (FreeAnswer(*each) for each in zip(*(f.tolist() for f in found), strict=True)),
+                    strict=True,
+                )
             )
         del self._left[query.key]
         return self._free[query.key]
@@ -79,7 +83,7 @@ def is_countable(query: Linear) -> bool:
     return cells <= LARGEST_TABLE and _memory.fits(cells, _memory.TABLE)
 
 
-def gaps(data: DataSource, knowledge: Knowledge, queries: Sequence[Linear]) -> list[float]:
+def gaps(data: DataSource, knowledge: FreeAnswers, queries: Sequence[Linear]) -> list[float]:
     """Return the distance of each count from the hypothesis' answer, in rows. Private.
 
     One row moves a gap by at most 1. The count is a whole number of steps, and so is the public value that it is
@@ -87,10 +91,10 @@ def gaps(data: DataSource, knowledge: Knowledge, queries: Sequence[Linear]) -> l
     """
     gridded = [exact.on_grid(data.universe, query) for query in queries]
     steps = [exact.step_of(query, knowledge.grid) for query in gridded]
-    believed = knowledge.rows.estimate * answer_all(gridded, knowledge.believed)
+    believed = knowledge.rows.estimate * answer_all(gridded, knowledge.hypothesis_table)
     counted = np.empty(len(queries))
-    for members, tables in _counted_together(data, gridded):
-        counted[members] = exact.counted_all([gridded[i] for i in members], tables.__getitem__, knowledge.grid)
+    for members, tables in _count_in_groups(data, gridded):
+        counted[members] = exact.exact_counts([gridded[i] for i in members], tables.__getitem__, knowledge.grid)
     return [
         abs(c - exact.nearest(b, step)) for c, b, step in zip(counted.tolist(), believed.tolist(), steps, strict=True)
     ]
@@ -105,7 +109,7 @@ def rounded_rows(query: Linear, grid: float, rows: float) -> float:
     return 0.5 if query.is_count else grid + 2 * rows * 2.0 ** -(exact.WEIGHT_BITS + 1)
 
 
-def _counted_together(data: DataSource, queries: Sequence[Linear]) -> Iterator[tuple[list[int], dict[Names, Counts]]]:
+def _count_in_groups(data: DataSource, queries: Sequence[Linear]) -> Iterator[tuple[list[int], dict[Names, Counts]]]:
     """Yield the queries grouped by attributes, a batch of sets at a time, with the data's counts on these sets.
 
     The largest sets come first, because they contain others.

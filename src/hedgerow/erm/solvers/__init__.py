@@ -8,11 +8,11 @@ from __future__ import annotations
 from hedgerow.erm.solver import Solver
 from hedgerow.erm.solvers.frank_wolfe import FrankWolfe
 from hedgerow.erm.solvers.frank_wolfe_general import FrankWolfeGeneral
-from hedgerow.erm.solvers.lasso import Lasso
+from hedgerow.erm.solvers.lasso import LassoSolver
 from hedgerow.erm.solvers.mirror_descent import MirrorDescent
 from hedgerow.erm.solvers.noisy_sgd import NoisySgd
 from hedgerow.erm.solvers.objective_perturbation import ObjectivePerturbation
-from hedgerow.erm.solvers.output_perturbation import OutputPerturbation, RegularisedOutputPerturbation
+from hedgerow.erm.solvers.output_perturbation import OutputPerturbation, RegularizedOutputPerturbation
 from hedgerow.erm.solvers.whitened_descent import WhitenedDescent
 
 SOLVERS: dict[str, type[Solver]] = {
@@ -20,12 +20,12 @@ SOLVERS: dict[str, type[Solver]] = {
     for solver in (
         FrankWolfe,
         FrankWolfeGeneral,
-        Lasso,
+        LassoSolver,
         MirrorDescent,
         NoisySgd,
         ObjectivePerturbation,
         OutputPerturbation,
-        RegularisedOutputPerturbation,
+        RegularizedOutputPerturbation,
         WhitenedDescent,
     )
 }

@@ -124,16 +124,16 @@ def descend(
         v = (A * w + a * θ) / (A + a) if plan.smooth else θ
         dual = dual - a * gradient(v)
         A_next = A + a
-        before, θ = θ, _minimiser(potential, dual, plan.ridge * A_next)
+        before, θ = θ, _minimizer(potential, dual, plan.ridge * A_next)
         w = (A * w + a * (θ if plan.smooth else before)) / A_next
         A = A_next
         progress(t + 1)
     return w
 
 
-def _minimiser(potential: Potential, dual: Array, ridge: float) -> Array:
+def _minimizer(potential: Potential, dual: Array, ridge: float) -> Array:
     """Return argmin over C of Ψ + (ridge/2)‖·‖² − ⟨dual, ·⟩. A ridge requires the Euclidean potential."""
     if ridge == 0:
-        return potential.minimiser(dual)
+        return potential.minimizer(dual)
     assert isinstance(potential, Euclidean)
     return potential.project((potential.start + dual) / (1 + ridge))

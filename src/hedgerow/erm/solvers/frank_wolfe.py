@@ -38,7 +38,7 @@ from hedgerow.convex.sets import L1Ball, Simplex
 from hedgerow.convex.sets.convex_set import SparsePoint, VertexSet
 from hedgerow.erm.exact_sums import row_products
 from hedgerow.erm.problem import Problem, require_count
-from hedgerow.erm.solver import Draw, Plan, public
+from hedgerow.erm.solver import Draw, SolverPlan, public
 from hedgerow.errors import InvalidInput
 from hedgerow.privacy.allowance import Amount
 from hedgerow.privacy.events import Exponential
@@ -74,18 +74,18 @@ class FrankWolfe:
     iterations: int | None = None
     name: ClassVar[str] = "frank_wolfe"
 
-    def plan(self, problem: Problem, amount: Amount) -> Plan[Picks]:
+    def plan(self, problem: Problem, amount: Amount) -> SolverPlan[Picks]:
         """Plan one private choice of a vertex per step."""
-        event, steps = planned_steps(problem, amount, self.iterations)
+        event, steps = plan_steps(problem, amount, self.iterations)
         picks = (event,) * steps.iterations
-        return Plan(self, picks, steps.risk_bound, steps.iterations, picks)
+        return SolverPlan(self, picks, steps.risk_bound, steps.iterations, picks)
 
-    def run(self, problem: Problem, plan: Plan[Picks], draw: Draw) -> Array:
+    def run(self, problem: Problem, plan: SolverPlan[Picks], draw: Draw) -> Array:
         """Take the steps."""
-        return descended(problem, plan.details, draw)
+        return descend(problem, plan.details, draw)
 
 
-def planned_steps(problem: Problem, amount: Amount, iterations: int | None = None) -> tuple[Exponential, Steps]:
+def plan_steps(problem: Problem, amount: Amount, iterations: int | None = None) -> tuple[Exponential, Steps]:
     """Return the event of one step, and the number of steps with the bound on their expected excess risk."""
     over = vertices_of(problem)
     require_smooth(problem.loss)
@@ -153,7 +153,7 @@ def _reach(problem: Problem) -> float:
 
 
 @np.errstate(all="ignore")
-def descended(problem: Problem, picks: Picks, draw: Draw) -> Array:
+def descend(problem: Problem, picks: Picks, draw: Draw) -> Array:
     """Return θ after one step for each event that was paid for.
 
     The events may have been planned before the bound on the slope was known. So scores are rescaled to their
@@ -215,7 +215,7 @@ class Moves:
         """Return the sum of gradients after all moves."""
         problem = self._problem
         rule = functools.partial(_after, start=self._start, moves=tuple(self._moves))
-        return problem.held_sum(problem.sums(rule, problem.bits, problem.slope_bits), problem.held_rows)
+        return problem.capped_sum(problem.sums(rule, problem.bits, problem.slope_bits), problem.held_rows)
 
 
 @np.errstate(all="ignore")

@@ -22,7 +22,7 @@ from typing import ClassVar
 
 from hedgerow._types import Array
 from hedgerow.erm.problem import Problem
-from hedgerow.erm.solver import Draw, Plan, public
+from hedgerow.erm.solver import Draw, SolverPlan, public
 from hedgerow.erm.solvers.frank_wolfe import best_steps, curvature, require_smooth
 from hedgerow.errors import InvalidInput
 from hedgerow.privacy.allowance import Amount
@@ -40,7 +40,7 @@ class FrankWolfeGeneral:
     iterations: int | None = None
     name: ClassVar[str] = "frank_wolfe_general"
 
-    def plan(self, problem: Problem, amount: Amount) -> Plan[None]:
+    def plan(self, problem: Problem, amount: Amount) -> SolverPlan[None]:
         """Plan one noisy gradient per step."""
         over, p = problem.over, problem.p
         if not over.is_bounded:
@@ -49,16 +49,16 @@ class FrankWolfeGeneral:
         one = amount.fine_gaussian(problem.gradient_change, p)  # σ grows like √T
         scale = one.sigma * over.gaussian_width(p) / problem.n
         T, bound = best_steps(2 * curvature(problem), scale, 0.5, self.iterations)
-        return Plan(self, (amount.fine_gaussian(problem.gradient_change, p, T),) * T, bound, T, None)
+        return SolverPlan(self, (amount.fine_gaussian(problem.gradient_change, p, T),) * T, bound, T, None)
 
-    def run(self, problem: Problem, plan: Plan[None], draw: Draw) -> Array:
+    def run(self, problem: Problem, plan: SolverPlan[None], draw: Draw) -> Array:
         """Take the steps."""
         over, T = problem.over, plan.iterations
         theta = over.potential(problem.p).start.copy()
         with draw.bar("Frank–Wolfe", T) as tick:
             for t in range(T):
                 noisy = draw.add(problem.gradient(theta)) + problem.n * problem.loss.ridge * theta
-                theta += 2 / (t + 2) * (over.minimise(noisy) - theta)
+                theta += 2 / (t + 2) * (over.minimize(noisy) - theta)
                 tick(t + 1)
         return theta
 

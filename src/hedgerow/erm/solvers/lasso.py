@@ -2,7 +2,7 @@
 
 Paper: Talwar, Thakurta & Zhang, *Private Empirical Risk Minimization Beyond the Worst Case: The Effect of the
 Constraint Set Geometry*, §5.3, Corollary 5.7: Algorithm 4 on the ℓ1 ball. No private algorithm has a risk that shrinks
-faster than (n log n)^(−2/3) for every table (Theorem 5.8, ``hard_instance``).
+faster than (n log n)^(−2/3) for every table (Theorem 5.8, ``research/hard_instance``).
 
 Symbols: ½·mean (⟨x, θ⟩ − y)² over ‖θ‖₁ ≤ R, with |x|∞ ≤ row_bound and |y| ≤ label_bound. Then |ℓ'| ≤ R·row_bound +
 label_bound and Γ = 4(R·row_bound)². The 2p vertices ±R·e_j are never listed.
@@ -24,15 +24,15 @@ from hedgerow.convex.losses.families import Loss, Squared
 from hedgerow.convex.sets import L1Ball
 from hedgerow.erm.problem import Problem
 from hedgerow.erm.rows import Norm
-from hedgerow.erm.solver import Draw, Plan, public
-from hedgerow.erm.solvers.frank_wolfe import Picks, descended, planned_steps
-from hedgerow.erm.solvers.sparse_refit import Refit, named_and_refitted, planned_refit
+from hedgerow.erm.solver import Draw, SolverPlan, public
+from hedgerow.erm.solvers.frank_wolfe import Picks, descend, plan_steps
+from hedgerow.erm.solvers.sparse_refit import Refit, plan_refit, refit_named
 from hedgerow.errors import InvalidInput
 from hedgerow.privacy.allowance import Amount
 
 
 @dataclass(frozen=True)
-class Lasso:
+class LassoSolver:
     """Minimize least squares with ‖θ‖₁ ≤ radius. Entries of X and y are clipped to their bounds.
 
     Parameters
@@ -54,23 +54,23 @@ class Lasso:
         """The ℓ1 ball of the radius."""
         return L1Ball(self.radius)
 
-    def plan(self, problem: Problem, amount: Amount) -> Plan[Refit | Picks]:
+    def plan(self, problem: Problem, amount: Amount) -> SolverPlan[Refit | Picks]:
         """Plan Frank–Wolfe alone, or Frank–Wolfe and a refit."""
         again = not amount.budget.pure if self.refit is None else self.refit
         if again and amount.budget.pure:
             raise InvalidInput("delta must be above 0 to refit. Found 0. Give a delta, or refit=False.")
         if again:
-            refit = planned_refit(problem, amount, self.iterations)
-            return Plan(self, refit.events, None, len(refit.picks), refit)
-        event, steps = planned_steps(problem, amount, self.iterations)
+            refit = plan_refit(problem, amount, self.iterations)
+            return SolverPlan(self, refit.events, None, len(refit.picks), refit)
+        event, steps = plan_steps(problem, amount, self.iterations)
         picks = (event,) * steps.iterations
-        return Plan(self, picks, steps.risk_bound, steps.iterations, picks)
+        return SolverPlan(self, picks, steps.risk_bound, steps.iterations, picks)
 
-    def run(self, problem: Problem, plan: Plan[Refit | Picks], draw: Draw) -> Array:
+    def run(self, problem: Problem, plan: SolverPlan[Refit | Picks], draw: Draw) -> Array:
         """Run what was planned."""
         if isinstance(plan.details, Refit):
-            return named_and_refitted(problem, plan.details, draw)
-        return descended(problem, plan.details, draw)
+            return refit_named(problem, plan.details, draw)
+        return descend(problem, plan.details, draw)
 
 
-lasso = public(Lasso, fixed=("loss", "over", "norm"), label_bound=1.0)
+lasso = public(LassoSolver, fixed=("loss", "over", "norm"), label_bound=1.0)

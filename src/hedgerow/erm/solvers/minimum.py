@@ -13,7 +13,7 @@ Newton's method gets there in a few steps if C does not bind. If C binds, it min
 C, which touches no row. Sums of very many rows have a larger rounding error than the proof allows; exact sums then
 correct the result. If all this fails, accelerated descent runs for as many steps as its bound needs. It restarts from
 its end with a smaller target until the proof is found. No failure needs to be reported: the requested distance is at
-least ``rounding``, for which the proof exists.
+least ``rounding_distance``, for which the proof exists.
 
 The proof trusts Π up to a few units in the last place. A ``Polytope`` has no such Π: its projection is found by a
 solver, which may even fail. ``require_projection`` refuses it, which is a public fact.
@@ -46,7 +46,7 @@ _MOST_ROWS = 1 << 32  # if n is a guess, the rounding of sums is bounded for at 
 
 
 @dataclasses.dataclass(frozen=True)
-class Target:
+class MinimumTarget:
     """The weight of a minimum, and the distance within which to find it. Details of a plan."""
 
     weight: float  # Λ
@@ -71,7 +71,7 @@ def require_projection(problem: Problem, solver: str) -> None:
         )
 
 
-def rounding(problem: Problem, over: ConvexSet, weight: float, tilt: float = 0.0) -> float:
+def rounding_distance(problem: Problem, over: ConvexSet, weight: float, tilt: float = 0.0) -> float:
     """Return the least distance that can be requested over C: twice the rounding error that the proof cannot see.
 
     The tilt is at most ``tilt`` long. It moves v farther from C by tilt/β, whatever the number of rows, and its own
@@ -87,7 +87,7 @@ def rounding(problem: Problem, over: ConvexSet, weight: float, tilt: float = 0.0
 def minimum(problem: Problem, over: ConvexSet, weight: float, tilt: Array, distance: float) -> Array:
     """Return a point within ``distance`` of θ*, whatever the data. Private.
 
-    ``distance`` must be at least ``rounding``, so that a proof of it exists.
+    ``distance`` must be at least ``rounding_distance``, so that a proof of it exists.
     """
     start = over.project(np.zeros(problem.p))
     # a bound on ‖θ*‖ without a constraint
@@ -95,7 +95,7 @@ def minimum(problem: Problem, over: ConvexSet, weight: float, tilt: Array, dista
     spread = min(farthest + float(np.linalg.norm(start)), over.diameter_l2(problem.p))
     if problem.p <= _NEWTON_UP_TO:
         for newton in (_newton, _newton_over) if over.is_bounded else (_newton,):
-            point, proven = _proven(
+            point, proven = _prove(
                 problem, over, weight, tilt, newton(problem, over, weight, tilt, weight * distance / 8)
             )
             if proven <= distance:
@@ -110,7 +110,7 @@ def minimum(problem: Problem, over: ConvexSet, weight: float, tilt: Array, dista
     for _ in range(_STAGES):
         start = _descent(problem, over, weight, tilt, start, spread, near, is_exact)
         stepped = start - _gradient(problem, start, weight, tilt, is_exact)[0] / _steepest(problem, weight)
-        point, proven = _proven(problem, over, weight, tilt, stepped)
+        point, proven = _prove(problem, over, weight, tilt, stepped)
         if proven <= distance:
             break
         is_exact = is_exact or proven > before / 2  # rounded sums no longer make progress
@@ -146,7 +146,7 @@ def _projection_slack(problem: Problem, rows: int, weight: float, length: float)
     return 2 * (rows * problem.smoothness + weight) * off
 
 
-def _proven(problem: Problem, over: ConvexSet, weight: float, tilt: Array, v: Array) -> tuple[Array, float]:
+def _prove(problem: Problem, over: ConvexSet, weight: float, tilt: Array, v: Array) -> tuple[Array, float]:
     """Return Π(v), and a proven bound on its distance from θ*."""
     point, β, n = over.project(v), _steepest(problem, weight), problem.X.shape[0]
     r = β * (v - point) + _gradient(problem, point, weight, tilt, is_exact=True)[0]
@@ -238,7 +238,7 @@ def _newton_exactly(
     β, best = _steepest(problem, weight), (θ, math.inf)
     for _ in range(_EXACT_STEPS):
         g, z, s = _gradient(problem, θ, weight, tilt, is_exact=True)
-        found = _proven(problem, over, weight, tilt, θ - g / β)
+        found = _prove(problem, over, weight, tilt, θ - g / β)
         if found[1] >= best[1]:
             break
         best = found

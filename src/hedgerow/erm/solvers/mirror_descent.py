@@ -32,7 +32,7 @@ from hedgerow._types import Array
 from hedgerow.convex.sets import L1Ball
 from hedgerow.convex.sets.potentials import Entropy, Euclidean, HyperbolicEntropy, Potential
 from hedgerow.erm.problem import Problem, require_count
-from hedgerow.erm.solver import Draw, Plan, public
+from hedgerow.erm.solver import Draw, SolverPlan, public
 from hedgerow.erm.solvers.descent import Schedule, Terms, descend, schedule
 from hedgerow.errors import InvalidInput
 from hedgerow.privacy.allowance import Amount
@@ -54,13 +54,13 @@ class MirrorDescent:
     potential: Potential | None = None
     name: ClassVar[str] = "mirror_descent"
 
-    def plan(self, problem: Problem, amount: Amount) -> Plan[Schedule]:
+    def plan(self, problem: Problem, amount: Amount) -> SolverPlan[Schedule]:
         """Plan one noisy gradient per step."""
         steps = schedule_of(problem, self._potential(problem), amount, self.iterations)
         event = amount.fine_gaussian(problem.gradient_change, problem.p, steps.count)
-        return Plan(self, (event,) * steps.count, steps.bound, steps.count, steps)
+        return SolverPlan(self, (event,) * steps.count, steps.bound, steps.count, steps)
 
-    def run(self, problem: Problem, plan: Plan[Schedule], draw: Draw) -> Array:
+    def run(self, problem: Problem, plan: SolverPlan[Schedule], draw: Draw) -> Array:
         """Take the steps."""
         steps, n = plan.details, problem.n
         ridge = problem.loss.ridge - steps.ridge  # a ridge that the steps do not handle is part of the gradient

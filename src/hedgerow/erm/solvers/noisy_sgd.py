@@ -28,7 +28,7 @@ from typing import ClassVar
 from hedgerow._checks import positive
 from hedgerow._types import Array
 from hedgerow.erm.problem import Problem, require_count, require_here
-from hedgerow.erm.solver import Draw, Plan, public
+from hedgerow.erm.solver import Draw, SolverPlan, public
 from hedgerow.erm.solvers.descent import Schedule, descend, schedule
 from hedgerow.erm.solvers.mirror_descent import potential_of, terms_of
 from hedgerow.privacy.allowance import Amount
@@ -39,7 +39,7 @@ _USUAL_BATCH = 512  # expected rows in a sample, by default
 
 
 @dataclass(frozen=True)
-class Sampled:
+class SamplingSchedule:
     """The rate at which every row is in a step's sample, and the steps."""
 
     rate: float
@@ -60,7 +60,7 @@ class NoisySgd:
     epochs: float = 20.0
     name: ClassVar[str] = "noisy_sgd"
 
-    def plan(self, problem: Problem, amount: Amount) -> Plan[Sampled]:
+    def plan(self, problem: Problem, amount: Amount) -> SolverPlan[SamplingSchedule]:
         """Plan all steps as one subsampled Gaussian event."""
         require_here(problem, self.name)
         Ψ, n, L = potential_of(problem), problem.n, problem.lipschitz
@@ -75,9 +75,9 @@ class NoisySgd:
         Q2, σ = Ψ.norm_radius_l2, event.noise.sigma
         V = (Q2 * L) ** 2 / (q * n) + (σ / (q * n)) ** 2 * (Ψ.norm_width**2 + Q2**2)
         steps = schedule(terms_of(problem, Ψ, V / T), T, steps=T)
-        return Plan(self, (event,), steps.bound, T, Sampled(q, steps))
+        return SolverPlan(self, (event,), steps.bound, T, SamplingSchedule(q, steps))
 
-    def run(self, problem: Problem, plan: Plan[Sampled], draw: Draw) -> Array:
+    def run(self, problem: Problem, plan: SolverPlan[SamplingSchedule], draw: Draw) -> Array:
         """Take the steps."""
         steps, expected = plan.details.steps, plan.details.rate * problem.n
         ridge = problem.loss.ridge - steps.ridge  # a ridge that the steps do not handle is part of the gradient

@@ -31,9 +31,9 @@ import numpy as np
 
 from hedgerow._checks import positive
 from hedgerow._types import Array
-from hedgerow.erm.problem import Problem, require_here, usual_radius
-from hedgerow.erm.solver import Draw, Plan, public
-from hedgerow.erm.solvers.minimum import Target, minimum, require_projection, require_smooth, rounding
+from hedgerow.erm.problem import Problem, require_here, typical_radius
+from hedgerow.erm.solver import Draw, SolverPlan, public
+from hedgerow.erm.solvers.minimum import MinimumTarget, minimum, require_projection, require_smooth, rounding_distance
 from hedgerow.privacy.allowance import Amount
 from hedgerow.privacy.budget import Neighbours
 from hedgerow.privacy.conversion import gaussian_mu
@@ -57,31 +57,33 @@ class ObjectivePerturbation:
     radius: float | None = None
     name: ClassVar[str] = "objective_perturbation"
 
-    def plan(self, problem: Problem, amount: Amount) -> Plan[Target]:
+    def plan(self, problem: Problem, amount: Amount) -> SolverPlan[MinimumTarget]:
         """Choose the ridge, the tilt and the noise that hides the distance to the minimum."""
         require_here(problem, self.name)
         require_smooth(problem, self.name)
         require_projection(problem, self.name)
         ε, δ = amount.approximate()
-        reach = positive("radius", usual_radius(problem) if self.radius is None else self.radius)
+        reach = positive("radius", typical_radius(problem) if self.radius is None else self.radius)
         μ = hiding_mu(ε, δ)
         Λ, σ = weight_of(problem, ε, δ, reach)
         over, p, own = problem.over, problem.p, problem.n * problem.loss.ridge
         inside = over.is_bounded
-        bound = risk_bound(problem.n, p, usual_radius(problem) if inside else reach, Λ - own, σ, own, width_of(problem))
+        bound = risk_bound(
+            problem.n, p, typical_radius(problem) if inside else reach, Λ - own, σ, own, width_of(problem)
+        )
         tilt = Gaussian(problem.gradient_change, σ, grid_at_most(σ * (2.0**-39 if inside else 2.0**-32)))
         rounded = math.sqrt(p) * tilt.grid / (2 * Λ)  # the most by which drawing b on a grid moves the minimum
         near = min(_NEAR * σ / Λ, _SMALL * bound / hidden_risk(problem, 2 / μ) if inside else math.inf)
         longest = σ * (math.sqrt(p) + beyond(ε, δ)) if inside else 0.0
-        g = near + rounding(problem, over, Λ, longest) + rounded
+        g = near + rounding_distance(problem, over, Λ, longest) + rounded
         apart = 2 * g * 1.001
         hide = Gaussian(apart, apart / μ, grid_at_most(g * 1e-3 / math.sqrt(p)))
         steps = over.diameter_l2(p) * math.sqrt(p) * tilt.grid / 2 if inside else 0.0  # the grid's addition to σG
         bound += hidden_risk(problem, hide.sigma) + (Λ * g**2 / 2 + steps) / problem.n
         event = PerturbedObjective(ε, δ, problem.smoothness / Λ, tilt, hide)
-        return Plan(self, (event,), bound, 1, Target(Λ, g - rounded))
+        return SolverPlan(self, (event,), bound, 1, MinimumTarget(Λ, g - rounded))
 
-    def run(self, problem: Problem, plan: Plan[Target], draw: Draw) -> Array:
+    def run(self, problem: Problem, plan: SolverPlan[MinimumTarget], draw: Draw) -> Array:
         """Draw the tilt, minimize, hide the distance by noise, and project onto the set."""
         b = draw.add(np.zeros(problem.p))
         found = minimum(problem, problem.over, plan.details.weight, b, plan.details.distance)
@@ -117,7 +119,9 @@ def weight_of(problem: Problem, epsilon: float, delta: float, radius: float) -> 
     λ, over = problem.smoothness, problem.over
     # within a set, hiding the rounding error of the minimum costs about this much, times 1/Λ
     hiding = (
-        λ * hidden_risk(problem, 2 * rounding(problem, over, λ) / hiding_mu(epsilon, delta)) if over.is_bounded else 0.0
+        λ * hidden_risk(problem, 2 * rounding_distance(problem, over, λ) / hiding_mu(epsilon, delta))
+        if over.is_bounded
+        else 0.0
     )
     return _best_weight(
         *for_the_tilt(epsilon, delta), λ, problem.lipschitz, problem.n, problem.p,

@@ -33,9 +33,9 @@ from scipy.optimize import minimize_scalar
 
 from hedgerow._checks import positive
 from hedgerow._types import Array
-from hedgerow.erm.problem import Problem, require_here, usual_radius
-from hedgerow.erm.solver import Draw, Plan, public
-from hedgerow.erm.solvers.minimum import Target, minimum, require_projection, require_smooth, rounding
+from hedgerow.erm.problem import Problem, require_here, typical_radius
+from hedgerow.erm.solver import Draw, SolverPlan, public
+from hedgerow.erm.solvers.minimum import MinimumTarget, minimum, require_projection, require_smooth, rounding_distance
 from hedgerow.errors import InvalidInput
 from hedgerow.privacy.allowance import Amount
 from hedgerow.privacy.events import Gaussian
@@ -53,7 +53,7 @@ class OutputPerturbation:
 
     name: ClassVar[str] = "output_perturbation"
 
-    def plan(self, problem: Problem, amount: Amount) -> Plan[Target]:
+    def plan(self, problem: Problem, amount: Amount) -> SolverPlan[MinimumTarget]:
         """Plan one draw of Gaussian noise on the minimum."""
         loss = problem.loss
         require_here(problem, self.name)
@@ -70,15 +70,15 @@ class OutputPerturbation:
                 f"for output_perturbation. Found {loss.ridge!r}. Raise it, lower row_bound, or use another solver."
             )
         event, target = _noise_on_minimum(problem, problem.n * loss.strong_convexity, amount)
-        return Plan(self, (event,), risk_bound(problem, event.sigma), 1, target)
+        return SolverPlan(self, (event,), risk_bound(problem, event.sigma), 1, target)
 
-    def run(self, problem: Problem, plan: Plan[Target], draw: Draw) -> Array:
+    def run(self, problem: Problem, plan: SolverPlan[MinimumTarget], draw: Draw) -> Array:
         """Find the minimum, add noise, and project."""
         return problem.over.project(_noisy_minimum(problem, plan.details, draw))
 
 
 @dataclass(frozen=True)
-class RegularisedOutputPerturbation:
+class RegularizedOutputPerturbation:
     """Minimize a Lipschitz GLM without a constraint, with a risk free of dimension.
 
     Parameters
@@ -89,7 +89,7 @@ class RegularisedOutputPerturbation:
     radius: float | None = None
     name: ClassVar[str] = "regularised_output_perturbation"
 
-    def plan(self, problem: Problem, amount: Amount) -> Plan[Target]:
+    def plan(self, problem: Problem, amount: Amount) -> SolverPlan[MinimumTarget]:
         """Choose the ridge with the best bound, and plan one draw of Gaussian noise on the minimum."""
         require_here(problem, self.name)
         if problem.over.is_bounded:
@@ -99,12 +99,12 @@ class RegularisedOutputPerturbation:
                 "or mirror_descent."
             )
         require_smooth(problem, self.name)
-        reach = positive("radius", usual_radius(problem) if self.radius is None else self.radius)
-        Λ, bound = regularised_weight(problem, amount.mu, reach)
+        reach = positive("radius", typical_radius(problem) if self.radius is None else self.radius)
+        Λ, bound = regularized_weight(problem, amount.mu, reach)
         event, target = _noise_on_minimum(problem, Λ, amount)
-        return Plan(self, (event,), bound, 1, target)
+        return SolverPlan(self, (event,), bound, 1, target)
 
-    def run(self, problem: Problem, plan: Plan[Target], draw: Draw) -> Array:
+    def run(self, problem: Problem, plan: SolverPlan[MinimumTarget], draw: Draw) -> Array:
         """Find the minimum and add noise."""
         return _noisy_minimum(problem, plan.details, draw)
 
@@ -122,7 +122,7 @@ def risk_bound(problem: Problem, sigma: float) -> float:
     return (problem.lipschitz + Δ * problem.over.radius_l2(p)) * sigma * math.sqrt(p)
 
 
-def regularised_weight(problem: Problem, mu: float, radius: float) -> tuple[float, float]:
+def regularized_weight(problem: Problem, mu: float, radius: float) -> tuple[float, float]:
     """Return (Λ, bound): the weight on the sum of losses with the best bound ΛR²/(2n) + min(λσ²/2, √(2/π)·Lσ)."""
     given, n = problem.n * problem.loss.ridge, problem.n
     moved = problem.gradient_change * (1 + 2 * _NEAR) / mu  # σ·Λ
@@ -140,17 +140,17 @@ def regularised_weight(problem: Problem, mu: float, radius: float) -> tuple[floa
     return math.exp(float(found.x)) + given, float(found.fun)
 
 
-def _noise_on_minimum(problem: Problem, weight: float, amount: Amount) -> tuple[Gaussian, Target]:
+def _noise_on_minimum(problem: Problem, weight: float, amount: Amount) -> tuple[Gaussian, MinimumTarget]:
     """Return the noise that the whole amount buys, and the distance within which the minimum must be found."""
     apart = problem.gradient_change / weight  # 2L/Λ, or L/Λ
-    g = _NEAR * apart / 2 + rounding(problem, problem.over, weight)
-    return amount.fine_gaussian(apart + 2 * g, problem.p), Target(weight, g)
+    g = _NEAR * apart / 2 + rounding_distance(problem, problem.over, weight)
+    return amount.fine_gaussian(apart + 2 * g, problem.p), MinimumTarget(weight, g)
 
 
-def _noisy_minimum(problem: Problem, target: Target, draw: Draw) -> Array:
+def _noisy_minimum(problem: Problem, target: MinimumTarget, draw: Draw) -> Array:
     """Return the minimum with noise."""
     return draw.add(minimum(problem, problem.over, target.weight, np.zeros(problem.p), target.distance))
 
 
 output_perturbation = public(OutputPerturbation)
-regularised_output_perturbation = public(RegularisedOutputPerturbation, over=None)
+regularised_output_perturbation = public(RegularizedOutputPerturbation, over=None)

@@ -27,11 +27,11 @@ from hedgerow._types import Array
 from hedgerow.convex.sets.convex_set import shrink_to_sum
 from hedgerow.erm.problem import Problem
 from hedgerow.erm.solver import Draw
-from hedgerow.erm.solvers.frank_wolfe import Picks, planned_steps
-from hedgerow.erm.solvers.frank_wolfe import descended as frank_wolfe_steps
-from hedgerow.erm.solvers.whitened_descent import MOST_FEATURES, Releases, held_residuals, label_event, label_size
-from hedgerow.erm.solvers.whitened_descent import descended as whitened_steps
-from hedgerow.erm.solvers.whitened_descent import planned as whitened_plan
+from hedgerow.erm.solvers.frank_wolfe import Picks, plan_steps
+from hedgerow.erm.solvers.frank_wolfe import descend as frank_wolfe_steps
+from hedgerow.erm.solvers.whitened_descent import MOST_FEATURES, Releases, label_event, label_size, with_huber_loss
+from hedgerow.erm.solvers.whitened_descent import descend_whitened as whitened_steps
+from hedgerow.erm.solvers.whitened_descent import plan_noise as whitened_plan
 from hedgerow.privacy.allowance import Amount
 from hedgerow.privacy.events import Event, Gaussian
 
@@ -54,26 +54,26 @@ class Refit:
         return (self.labels, *self.picks, *self.coefficients.events)
 
 
-def planned_refit(problem: Problem, amount: Amount, iterations: int | None) -> Refit:
+def plan_refit(problem: Problem, amount: Amount, iterations: int | None) -> Refit:
     """Plan all noise. Each of the three parts has its share of ρ. Requires δ > 0."""
     labels, selection, coefficients = (amount.part(share * (1 - 1e-9)) for share in SHARES)
     bound = problem.label_bound
-    pick, steps = planned_steps(held_residuals(problem, bound), selection, iterations)
+    pick, steps = plan_steps(with_huber_loss(problem, bound), selection, iterations)
     most = min(steps.iterations + 1, problem.p, MOST_FEATURES)
     fitted = whitened_plan(problem, coefficients, most, bound, adapts=False, iterations=STEPS)
     return Refit(label_event(problem, labels), (pick,) * steps.iterations, most, fitted)
 
 
-def named_and_refitted(problem: Problem, plan: Refit, draw: Draw) -> Array:
+def refit_named(problem: Problem, plan: Refit, draw: Draw) -> Array:
     """Return least squares over the ball, from the events that were paid for."""
     bound = problem.label_bound
     size = label_size(problem, bound, plan.labels, draw)
-    chosen = frank_wolfe_steps(held_residuals(problem, min(2 * size.usual, bound)), plan.picks, draw)
+    chosen = frank_wolfe_steps(with_huber_loss(problem, min(2 * size.typical, bound)), plan.picks, draw)
     count = min(max(int(np.count_nonzero(chosen)), 1), plan.most)  # opposite steps along one feature may cancel
     S = np.argsort(-np.abs(chosen), kind="stable")[:count]
     width = min(2 * size.large, problem.slope_bound)
-    on_S = held_residuals(problem, width).with_features(S)
-    found, metric = whitened_steps(on_S, dataclasses.replace(plan.coefficients, spread=size.usual), draw)
+    on_S = with_huber_loss(problem, width).with_features(S)
+    found, metric = whitened_steps(on_S, dataclasses.replace(plan.coefficients, spread=size.typical), draw)
     theta = np.zeros_like(chosen)
     theta[S] = nearest(found, metric.moments, problem.over.radius_l1(problem.p))
     return theta

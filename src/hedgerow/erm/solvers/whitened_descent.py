@@ -47,7 +47,7 @@ from hedgerow.convex.losses.families import BoundedLogistic, Hinge, Huber, Logis
 from hedgerow.convex.sets import L2Ball, Unconstrained
 from hedgerow.erm.exact_sums import ROUNDED
 from hedgerow.erm.problem import Problem, require_count
-from hedgerow.erm.solver import Draw, Plan, public
+from hedgerow.erm.solver import Draw, SolverPlan, public
 from hedgerow.erm.solvers.minimum import require_smooth
 from hedgerow.errors import InvalidInput
 from hedgerow.privacy.allowance import Amount
@@ -67,7 +67,7 @@ _BLOCK = 4096  # rows whose lengths are computed at a time
 _ROUNDING = 1e-7  # rounding of ‖Ax‖ as a share of C, within the margin that `allowance` has for clipped norms
 
 
-class Metric(NamedTuple):
+class WhiteningMetric(NamedTuple):
     """The metric that the released second moments define."""
 
     A: Array  # symmetric
@@ -109,14 +109,14 @@ class WhitenedDescent:
     spread: float | None = None
     name: ClassVar[str] = "whitened_descent"
 
-    def plan(self, problem: Problem, amount: Amount) -> Plan[Releases]:
+    def plan(self, problem: Problem, amount: Amount) -> SolverPlan[Releases]:
         """Plan the release of the moments, one noisy gradient per step, and for squared loss the labels' size."""
         if not isinstance(problem.over, L2Ball | Unconstrained):
             raise InvalidInput(
                 f"over must be an L2Ball, or left out, for whitened_descent. Found {type(problem.over).__name__}. Use "
                 "auto."
             )
-        fitted = _fitted(problem)
+        fitted = _bounded_problem(problem)
         require_smooth(fitted, self.name)
         if problem.p > MOST_FEATURES:
             raise InvalidInput(
@@ -126,12 +126,12 @@ class WhitenedDescent:
         usual = USUAL_SPREAD if problem.loss.labels == "binary" else problem.label_bound
         aim = usual if self.spread is None else positive("spread", self.spread)
         adapts = isinstance(problem.loss, Squared)
-        releases = planned(fitted, amount, problem.p, aim, adapts=adapts, iterations=self.iterations)
-        return Plan(self, releases.events, None, releases.steps, releases)
+        releases = plan_noise(fitted, amount, problem.p, aim, adapts=adapts, iterations=self.iterations)
+        return SolverPlan(self, releases.events, None, releases.steps, releases)
 
-    def run(self, problem: Problem, plan: Plan[Releases], draw: Draw) -> Array:
+    def run(self, problem: Problem, plan: SolverPlan[Releases], draw: Draw) -> Array:
         """Take the steps, and project onto the ball if there is one."""
-        theta, metric = descended(_fitted(problem), plan.details, draw)
+        theta, metric = descend_whitened(_bounded_problem(problem), plan.details, draw)
         if isinstance(problem.loss, Hinge):
             theta = theta / (1 - HINGE / 2)  # margins gather at the middle of the rounded kink; move that middle to 1
         if isinstance(problem.over, L2Ball):
@@ -139,7 +139,7 @@ class WhitenedDescent:
         return theta
 
 
-def _fitted(problem: Problem) -> Problem:
+def _bounded_problem(problem: Problem) -> Problem:
     """Return the problem with the bounded form of its loss and without its set."""
     form = bounded_form(problem.loss, problem.label_bound)
     return dataclasses.replace(problem, loss=form, over=Unconstrained())
@@ -159,7 +159,7 @@ def bounded_form(loss: Loss, label_bound: float) -> Loss:
     return loss
 
 
-def planned(
+def plan_noise(
     problem: Problem, amount: Amount, features: int, spread: float, *, adapts: bool, iterations: int | None = None
 ) -> Releases:
     """Plan all noise for at most ``features`` features, whichever they are."""
@@ -173,7 +173,7 @@ def planned(
         far = _travel(problem, amount, p, spread, math.sqrt(p) / 2, left) * problem.loss.mean_smoothness
         iterations = round(min(max(far, FEWEST_STEPS), MOST_STEPS))
     T = require_count("iterations", iterations)
-    rounded = _rounding(problem, p, _floor(moments, p, problem.n))
+    rounded = _rounding_distance(problem, p, _floor(moments, p, problem.n))
     step = amount.fine_gaussian(budget.gradient(1.0) + rounded, p, T, share=left)
     labels = label_event(problem, amount, LABELS_SHARE) if adapts else None
     return Releases(labels, moments, step, T, spread, amount)
@@ -187,7 +187,7 @@ def _floor(moments: Gaussian, p: int, n: int) -> float:
     return max(math.sqrt(2 * p) * moments.sigma / n, _FLATTEST)
 
 
-def _rounding(problem: Problem, p: int, floor: float) -> float:
+def _rounding_distance(problem: Problem, p: int, floor: float) -> float:
     """Return the most by which rounding of A·Σ and of its projection moves two neighbours apart, in units of bC."""
     if problem.budget.neighbours == "replace":  # ‖A‖·‖x‖ ≤ floor^(−½), C ≥ 1 and ‖Σ‖ ≤ rows·b·‖x‖
         return 2 * (p + 3) * (math.sqrt(p) + 1) * 2.0**-53 * problem.most_rows / math.sqrt(floor)
@@ -203,12 +203,12 @@ def _travel(problem: Problem, amount: Amount, p: int, spread: float, length: flo
     return spread * problem.n / (problem.slope_bound * length * one * math.sqrt(p))
 
 
-def descended(problem: Problem, releases: Releases, draw: Draw) -> tuple[Array, Metric]:
+def descend_whitened(problem: Problem, releases: Releases, draw: Draw) -> tuple[Array, WhiteningMetric]:
     """Return θ and the metric in which it was found, from the events that were paid for."""
     p, T, spread, left = problem.p, releases.steps, releases.spread, 1 - SHARE
     if releases.labels is not None:
         size = label_size(problem, problem.slope_bound / 2, releases.labels, draw)
-        problem, spread, left = held_residuals(problem, 2 * size.large), min(spread, size.usual), left - LABELS_SHARE
+        problem, spread, left = with_huber_loss(problem, 2 * size.large), min(spread, size.typical), left - LABELS_SHARE
     metric = metric_of(problem, releases.moments, draw)
     A, unit, weights = metric.A, problem.slope_bound * metric.length, row_weights(problem, metric)
     # steps are stable up to 2/φ″
@@ -217,14 +217,14 @@ def descended(problem: Problem, releases: Releases, draw: Draw) -> tuple[Array, 
     θ, mean = np.zeros(p), np.zeros(p)
     with draw.bar("whitened descent", T) as tick:
         for t in range(T):
-            total = whitened_sum(problem, metric, problem.gradient(A @ θ, weights=weights, cut=False))
+            total = whiten_sum(problem, metric, problem.gradient(A @ θ, weights=weights, cut=False))
             θ = shrink @ (θ - η * unit / problem.n * draw.add(total))
             mean += (θ - mean) * (2 / (t + 2))  # weights 1, 2, …, T
             tick(t + 1)
     return np.asarray(A @ mean), metric
 
 
-def whitened_sum(problem: Problem, metric: Metric, total: Array) -> Array:
+def whiten_sum(problem: Problem, metric: WhiteningMetric, total: Array) -> Array:
     """Return A·Σ/(bC), to which a row adds at most 1. Private.
 
     If there are more than ``most_rows`` rows, it is projected onto the ball of that radius.
@@ -235,7 +235,7 @@ def whitened_sum(problem: Problem, metric: Metric, total: Array) -> Array:
 
 
 @np.errstate(all="ignore")
-def metric_of(problem: Problem, event: Gaussian, draw: Draw) -> Metric:
+def metric_of(problem: Problem, event: Gaussian, draw: Draw) -> WhiteningMetric:
     """Release the noisy second moments and return the metric they define."""
     p, size = problem.p, problem.row_l2
     gram = problem.sums(_features_twice, problem.bits, problem.bits) * (problem.unit / size) ** 2
@@ -248,7 +248,9 @@ def metric_of(problem: Problem, event: Gaussian, draw: Draw) -> Metric:
     floor = _floor(event, p, problem.n)
     raised = np.clip(values, floor, max(_STEEPEST, floor))
     length = math.sqrt(max(float((values / raised).sum()), 1.0))
-    return Metric((vectors / np.sqrt(raised)) @ vectors.T / size, (vectors * raised) @ vectors.T * size**2, length)
+    return WhiteningMetric(
+        (vectors / np.sqrt(raised)) @ vectors.T / size, (vectors * raised) @ vectors.T * size**2, length
+    )
 
 
 def _features_twice(problem: Problem) -> tuple[Matrix, Matrix]:
@@ -261,7 +263,7 @@ class LabelSize(NamedTuple):
     The latter rises with a few large labels among many small ones.
     """
 
-    usual: float
+    typical: float
     large: float
 
 
@@ -292,18 +294,18 @@ def _powers_of_labels(problem: Problem, bound: float, bits: int) -> tuple[Matrix
     return np.ones((whole.shape[0], 1)), whole
 
 
-def held_residuals(problem: Problem, width: float) -> Problem:
+def with_huber_loss(problem: Problem, width: float) -> Problem:
     """Return the same problem with Huber's loss, which turns linear at this width."""
     return dataclasses.replace(problem, loss=Huber(width=width, ridge=problem.loss.ridge), held_at=width)
 
 
-def row_weights(problem: Problem, metric: Metric) -> Array:
+def row_weights(problem: Problem, metric: WhiteningMetric) -> Array:
     """Return the weight min(1, C/‖Ax‖) of every row. Private."""
     return problem.of_each_row(functools.partial(_weights, metric=metric))
 
 
 @np.errstate(all="ignore")
-def _weights(problem: Problem, metric: Metric) -> Array:
+def _weights(problem: Problem, metric: WhiteningMetric) -> Array:
     """Compute the weights of the rows of a problem, each row by itself."""
     lengths, A = np.empty(problem.X.shape[0]), metric.A * problem.unit
     for i in range(0, lengths.size, _BLOCK):

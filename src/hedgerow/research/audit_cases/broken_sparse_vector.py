@@ -18,7 +18,7 @@ def algorithm_3(values: Array, threshold: float, c: int, epsilon: float, runs: i
     tau = rng.laplace(scale=2 / epsilon, size=(runs, 1))
     noisy = values + rng.laplace(scale=2 * c / epsilon, size=(runs, len(values)))
     above = noisy >= threshold + tau
-    return _cut(np.where(above, noisy, 0.0), above, c)
+    return _stop_after(np.where(above, noisy, 0.0), above, c)
 
 
 def algorithm_4(values: Array, threshold: float, c: int, epsilon: float, runs: int, rng: np.random.Generator) -> Array:
@@ -26,7 +26,7 @@ def algorithm_4(values: Array, threshold: float, c: int, epsilon: float, runs: i
     tau = rng.laplace(scale=4 / epsilon, size=(runs, 1))
     noisy = values + rng.laplace(scale=1 / (0.75 * epsilon), size=(runs, len(values)))
     above = noisy >= threshold + tau
-    return _cut(above.astype(float), above, c)
+    return _stop_after(above.astype(float), above, c)
 
 
 def algorithm_5(values: Array, threshold: float, c: int, epsilon: float, runs: int, rng: np.random.Generator) -> Array:
@@ -50,7 +50,7 @@ def gaps_on_both_sides(values: Array, threshold: float, epsilon: float, runs: in
     return gaps
 
 
-def _cut(answers: Array, above: NDArray[np.bool_], c: int) -> Array:
+def _stop_after(answers: Array, above: NDArray[np.bool_], c: int) -> Array:
     """Leave every value after the c-th above the threshold unanswered."""
     earlier: Array = np.cumsum(above, axis=1) - above
     return np.where(earlier >= c, -1.0, answers)

@@ -20,12 +20,12 @@ import numpy as np
 
 from hedgerow import losses
 from hedgerow.convex.sets import L2Ball
-from hedgerow.data import Histogram
+from hedgerow.data import HistogramSource
 from hedgerow.privacy.allowance import Amount
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.ledger import Accountant
 from hedgerow.privacy.noise import Noise
-from hedgerow.research.audit_cases.erm_cases import Overheard
+from hedgerow.research.audit_cases.erm_cases import RecordingNoise
 from hedgerow.textbook import convex_offline, convex_pmw, oracles, sparse_vector
 from hedgerow.universe.universe import Universe
 
@@ -59,20 +59,20 @@ class Family:
         return 2 * self.pairs + self.aside
 
     @property
-    def tables(self) -> tuple[Histogram, Histogram]:
+    def tables(self) -> tuple[HistogramSource, HistogramSource]:
         """The two neighbours."""
         up, down = ([[0, self.pairs + d], [self.aside, self.pairs - d]] for d in (0, 1))
-        return Histogram(PLANE, np.array(up)), Histogram(PLANE, np.array(down))
+        return HistogramSource(PLANE, np.array(up)), HistogramSource(PLANE, np.array(down))
 
 
 L, DIAMETER, RIDGED = WIDTH * NORM, 2 * RADIUS, WIDTH * NORM + RIDGE * RADIUS
 FAMILIES: dict[str, Family] = {
-    "noisy descent": Family(oracles.NoisyGradientDescent(L, DIAMETER, 2), L * DIAMETER, 10, 1000),
+    "noisy descent": Family(oracles.NoisyGradientDescentOracle(L, DIAMETER, 2), L * DIAMETER, 10, 1000),
     "regularised output perturbation": Family(
-        oracles.RegularisedOutputPerturbation(L, RADIUS, 2, L * DIAMETER), L * DIAMETER, 20_000, 600
+        oracles.RegularizedOutputPerturbationOracle(L, RADIUS, 2, L * DIAMETER), L * DIAMETER, 20_000, 600
     ),
     "output perturbation": Family(
-        oracles.OutputPerturbation(RIDGED, RIDGE, 2, RIDGED * DIAMETER), RIDGED * DIAMETER, 20_000, 1000, RIDGE
+        oracles.OutputPerturbationOracle(RIDGED, RIDGE, 2, RIDGED * DIAMETER), RIDGED * DIAMETER, 20_000, 1000, RIDGE
     ),
 }  # fmt: skip
 
@@ -84,15 +84,15 @@ def config(name: str) -> convex_pmw.ConvexPMWConfig:
     S, rows = family.scale, family.rows
     plan = family.oracle.plan(CLAIM, (1 - GUARD) * (1 - 1e-9) * CLAIM.total, rows, 0.1, ENOUGH * S)
     assert plan is not None
-    sensitivity = CLAIM.bounded(S) + 2 * convex_pmw.NUMERICAL * S
+    sensitivity = CLAIM.bounded_sum(S) + 2 * convex_pmw.NUMERICAL * S
     epsilon = Amount(CLAIM, GUARD * (1 - 1e-9) * CLAIM.total).round_epsilon()
     guard = sparse_vector.guard_round(epsilon, sensitivity=sensitivity)
     return convex_pmw.ConvexPMWConfig(rows, 4, 4, 1e-4 * S, 0.1, "hoeffding", S, 1, guard, family.oracle, plan)
 
 
-def online(name: str, data: Histogram, noise: Noise) -> float:
+def online(name: str, data: HistogramSource, noise: Noise) -> float:
     """Return the statistic of one run of online convex PMW."""
-    overheard = Overheard(noise)
+    overheard = RecordingNoise(noise)
     mechanism = convex_pmw.OnlineConvexPMW(config(name), data, Accountant(CLAIM), overheard)
     mechanism.ask(FAMILIES[name].loss.on(PLANE), BALL)
     return _along_the_row(overheard)
@@ -106,14 +106,14 @@ def offline_config() -> convex_offline.OfflineConfig:
     return convex_offline.OfflineConfig(online, amount.choice(Δ), amount.gaussian(Δ, online.grid))
 
 
-def offline(data: Histogram, noise: Noise) -> float:
+def offline(data: HistogramSource, noise: Noise) -> float:
     """Return the statistic of one run of offline convex PMW."""
-    overheard = Overheard(noise)
+    overheard = RecordingNoise(noise)
     risk = FAMILIES["noisy descent"].loss.on(PLANE)
     convex_offline.release(offline_config(), [(risk, BALL)], data, Accountant(CLAIM), overheard)
     return _along_the_row(overheard)
 
 
-def _along_the_row(overheard: Overheard) -> float:
+def _along_the_row(overheard: RecordingNoise) -> float:
     """Sum all draws of an oracle along the row's features. The sum is 0 if no oracle was asked."""
     return sum(float(np.sum(z)) for z in overheard.heard if np.size(z) == 2)

@@ -52,7 +52,7 @@ def idle(count: int, features: int = 1) -> Rows:
 
 
 @dataclasses.dataclass(frozen=True)
-class Case:
+class ErmCase:
     """A solver and the setting of its audit.
 
     ``score(X, y, budget=…, rows=…, seed=…)`` grows with the pull of the first row.
@@ -87,7 +87,7 @@ HUBER: dict[str, Any] = {"loss": losses.Huber(), "label_bound": FAR}
 BALL, FREE = sets.L2Ball(40.0), sets.Unconstrained()
 
 
-def ridged(weight: float) -> dict[str, Any]:
+def ridge_options(weight: float) -> dict[str, Any]:
     """Return the options of a Huber loss with a ridge, without a set."""
     return {"loss": losses.Huber(ridge=weight), "label_bound": FAR, "over": FREE}
 
@@ -97,7 +97,7 @@ def direction(theta: Array) -> float:
     return float(theta[0] / theta[1])
 
 
-class Overheard(Noise):
+class RecordingNoise(Noise):
     """Noise that records everything drawn from another source."""
 
     def __init__(self, source: Noise) -> None:
@@ -124,20 +124,20 @@ def overheard_lasso(X: Any, y: Any, *, budget: Budget, rows: int | None, seed: i
 
     The lasso draws a size, a vertex, moments, and steps.
     """
-    noise = Overheard(Noise() if seed is None else Seeded(seed))
+    noise = RecordingNoise(Noise() if seed is None else Seeded(seed))
     result = lasso(
-        X, y, label_bound=FAR, radius=0.01 * FAR, iterations=1, refit=True, budget=Accountant(budget), rows=rows,
+        X, y, label_bound=FAR, radius=0.01 * FAR, iterations=1, refit=True, budget=Accountant(budget), expected_rows=rows,
         noise=noise,
     )  # fmt: skip
     size, (chosen, vertex), moments, *steps = zip(noise.heard, result.events, strict=True)
     assert isinstance(vertex, Exponential)
-    ratio: float = vertex.epsilon / 2 * (1 if chosen == 0 else -1) - sum(_weighed(*step) for step in steps)
+    ratio: float = vertex.epsilon / 2 * (1 if chosen == 0 else -1) - sum(_pull(*step) for step in steps)
     if budget.neighbours == "add-remove":  # a replaced row does not change them
-        ratio += _weighed(*size) + _weighed(*moments)
+        ratio += _pull(*size) + _pull(*moments)
     return ratio
 
 
-def _weighed(sums: Any, event: Any) -> float:
+def _pull(sums: Any, event: Any) -> float:
     return float(np.sum(sums)) * float(event.sensitivity) / float(event.sigma) ** 2
 
 
@@ -148,53 +148,53 @@ AGAINST = (
 )  # a row that makes the vertex to which the first row pulls the rarer one
 
 # One entry per solver. Only the long audit runs the entries of LONGER.
-CASES: dict[str, Case] = {
-    "mirror descent": Case(
+CASES: dict[str, ErmCase] = {
+    "mirror descent": ErmCase(
         lambda X, y, **k: mirror_descent(X, y, over=BALL, iterations=2, **HUBER, **k).theta[0],
         runs=880, reach=(0.55, 0.55),
     ),
-    "whitened descent": Case(
+    "whitened descent": ErmCase(
         lambda X, y, **k: whitened_descent(X, y, iterations=1, **HUBER, **k).theta[0],
         others=idle(100), runs=880, reach=(0.5, 0.5),
     ),
-    "noisy SGD, all rows": Case(
+    "noisy SGD, all rows": ErmCase(
         lambda X, y, **k: noisy_sgd(X, y, over=BALL, batch=10, epochs=2, **HUBER, **k).theta[0],
         runs=600, reach=(0.4, 0.4), tight=False,
     ),
-    "output perturbation": Case(lambda X, y, **k: output_perturbation(X, y, **ridged(1.0), **k).theta[0]),
-    "regularised output perturbation": Case(
+    "output perturbation": ErmCase(lambda X, y, **k: output_perturbation(X, y, **ridge_options(1.0), **k).theta[0]),
+    "regularised output perturbation": ErmCase(
         lambda X, y, **k: regularised_output_perturbation(X, y, **HUBER, **k).theta[0]
     ),
-    "objective perturbation": Case(
-        lambda X, y, **k: objective_perturbation(X, y, **ridged(10.0), **k).theta[0],
+    "objective perturbation": ErmCase(
+        lambda X, y, **k: objective_perturbation(X, y, **ridge_options(10.0), **k).theta[0],
         runs=480, reach=(0.4, 0.4), tight=False,
     ),
-    "Frank–Wolfe": Case(
+    "Frank–Wolfe": ErmCase(
         lambda X, y, **k: frank_wolfe(X, y, over=sets.L1Ball(1.0), iterations=1, **HUBER, **k).theta[0],
         others=AGAINST, runs=1950, reach=(0.55, 0.45), pure=True,
     ),
-    "general Frank–Wolfe": Case(
+    "general Frank–Wolfe": ErmCase(
         lambda X, y, **k: direction(frank_wolfe_general(X, y, over=BALL, iterations=2, **HUBER, **k).theta),
         others=ASIDE, runs=880, reach=(0.55, 0.55),
     ),
-    "lasso without a refit": Case(
+    "lasso without a refit": ErmCase(
         lambda X, y, budget, **k: lasso(
             X, y, label_bound=FAR, radius=0.01 * FAR, iterations=1, refit=False, budget=Accountant(budget), **k
         ).theta[0],
         runs=420, reach=(0.3, 0.4), tight=False,
     ),
-    "lasso with a refit": Case(overheard_lasso, others=idle(100), runs=600, reach=(0.38, 0.4), tight=False),
+    "lasso with a refit": ErmCase(overheard_lasso, others=idle(100), runs=600, reach=(0.38, 0.4), tight=False),
 }  # fmt: skip
 
-LONGER: dict[str, Case] = {
-    "mirror descent, eight steps": Case(
+LONGER: dict[str, ErmCase] = {
+    "mirror descent, eight steps": ErmCase(
         lambda X, y, **k: mirror_descent(X, y, over=BALL, iterations=8, **HUBER, **k).theta[0], reach=(0.5, 0.5)
     ),
-    "noisy SGD, half of the rows": Case(
+    "noisy SGD, half of the rows": ErmCase(
         lambda X, y, **k: noisy_sgd(X, y, over=BALL, batch=10, epochs=2, **HUBER, **k).theta[0],
         others=idle(19), reach=(0.25, 0.25), tight=False,
     ),
-    "Frank–Wolfe, eight steps with a δ": Case(
+    "Frank–Wolfe, eight steps with a δ": ErmCase(
         lambda X, y, budget, **k: frank_wolfe(
             X, y, over=sets.L1Ball(1.0), iterations=8, budget=Accountant(budget), **HUBER, **k
         ).theta[0],

@@ -20,8 +20,8 @@ from typing import Any, final
 
 from hedgerow._extras import extra
 from hedgerow.privacy.noise import Noise
-from hedgerow.research.audit_cases.gallery import GALLERY, Broken, Evidence
-from hedgerow.research.audit_cases.own_mechanisms import CASES, Case
+from hedgerow.research.audit_cases.gallery import GALLERY, BrokenMechanism, EpsilonEvidence
+from hedgerow.research.audit_cases.own_mechanisms import CASES, AuditCase
 
 CATCH = 0.99  # the least probability with which an audit must catch a broken mechanism
 HEADER = """# Audit
@@ -62,15 +62,15 @@ from the worst frequencies of the event that the runs allow.
 
 @final
 @dataclass(frozen=True)
-class Outcome:
+class AuditOutcome:
     """The finding of an audit of our own mechanism, and the fault in it, if any."""
 
-    case: Case
-    evidence: Evidence
+    case: AuditCase
+    evidence: EpsilonEvidence
     full: bool
 
     @staticmethod
-    def key(case: Case) -> str:
+    def key(case: AuditCase) -> str:
         """Return the name under which the finding is stored."""
         return f"{case.name} ({case.claim.neighbours})"
 
@@ -101,12 +101,12 @@ class Outcome:
 
 @final
 @dataclass(frozen=True)
-class Caught:
+class CaughtMechanism:
     """The findings of an audit on a broken mechanism, and on ours in its place."""
 
-    entry: Broken
-    broken: Evidence
-    ours: Evidence
+    entry: BrokenMechanism
+    broken: EpsilonEvidence
+    ours: EpsilonEvidence
 
     @property
     def fault(self) -> str:
@@ -127,12 +127,12 @@ class Caught:
         return f"| {' | '.join(cells)} |"
 
 
-def _certainty(evidence: Evidence) -> tuple[str, str]:
+def _certainty(evidence: EpsilonEvidence) -> tuple[str, str]:
     return (f"{evidence.runs:,}", f"1 − {1 - evidence.confidence:.0e}") if evidence.runs else ("", "")
 
 
 @final
-class Findings:
+class AuditResults:
     """The findings so far, stored in audit.json of a folder, or in memory only if there is no folder."""
 
     def __init__(self, folder: Path | None) -> None:
@@ -153,41 +153,41 @@ class Findings:
         if self._folder is not None:
             (self._folder / "audit.json").write_text(json.dumps(self._kept, indent=1, ensure_ascii=False) + "\n")
 
-    def ours(self) -> list[Outcome]:
+    def ours(self) -> list[AuditOutcome]:
         """Return the findings on our own mechanisms."""
         return [
-            Outcome(case, Evidence(**kept["found"]), kept["full"])
+            AuditOutcome(case, EpsilonEvidence(**kept["found"]), kept["full"])
             for case in CASES
-            if (kept := self._kept.get(Outcome.key(case)))
+            if (kept := self._kept.get(AuditOutcome.key(case)))
         ]
 
-    def broken(self) -> list[Caught]:
+    def on_broken(self) -> list[CaughtMechanism]:
         """Return the findings on broken mechanisms."""
         return [
-            Caught(entry, Evidence(**kept["broken"]), Evidence(**kept["ours"]))
+            CaughtMechanism(entry, EpsilonEvidence(**kept["broken"]), EpsilonEvidence(**kept["ours"]))
             for entry in GALLERY
             if (kept := self._kept.get(entry.name))
         ]
 
 
-def audited(
-    findings: Findings, share: float, workers: int, wanted: Callable[[str], bool] = lambda key: True
+def run_audits(
+    findings: AuditResults, share: float, workers: int, wanted: Callable[[str], bool] = lambda key: True
 ) -> list[str]:
     """Audit the wanted mechanisms and entries of the gallery, by their keys. Return the faults of all findings."""
     noise = Noise()
     for case in CASES:
-        if wanted(key := Outcome.key(case)):
+        if wanted(key := AuditOutcome.key(case)):
             start = time.monotonic()
-            outcome = Outcome(case, case.examine(share, workers), full=share >= 1)
+            outcome = AuditOutcome(case, case.examine(share, workers), full=share >= 1)
             findings.keep(key, {"found": asdict(outcome.evidence), "full": outcome.full})
             _say(outcome.row(), start)
     for entry in GALLERY:
         if wanted(entry.name):
             start = time.monotonic()
-            caught = Caught(entry, entry.audit(noise), entry.ours(noise))
+            caught = CaughtMechanism(entry, entry.audit(noise), entry.ours(noise))
             findings.keep(entry.name, {"broken": asdict(caught.broken), "ours": asdict(caught.ours)})
             _say(caught.row(), start)
-    faults = [*(o.fault for o in findings.ours()), *(c.fault for c in findings.broken())]
+    faults = [*(o.fault for o in findings.ours()), *(c.fault for c in findings.on_broken())]
     return [fault for fault in faults if fault]
 
 
@@ -195,11 +195,11 @@ def _say(row: str, start: float) -> None:
     print(row, f"{time.monotonic() - start:.0f} s", flush=True)
 
 
-def write(folder: Path, findings: Findings) -> None:
+def write(folder: Path, findings: AuditResults) -> None:
     """Write the page and the picture of all findings."""
-    ours, broken = findings.ours(), findings.broken()
+    ours, broken = findings.ours(), findings.on_broken()
     short = [o.case.name for o in ours if not o.full]
-    missing = [c.name for c in CASES if Outcome.key(c) not in findings] + [
+    missing = [c.name for c in CASES if AuditOutcome.key(c) not in findings] + [
         e.name for e in GALLERY if e.name not in findings
     ]
     notes = f"\n**With fewer runs than `make audit` makes:** {', '.join(short)}.\n" if short else ""
@@ -209,7 +209,7 @@ def write(folder: Path, findings: Findings) -> None:
     _draw(folder / "audit.png", ours, broken)
 
 
-def _draw(path: Path, ours: Sequence[Outcome], broken: Sequence[Caught]) -> None:
+def _draw(path: Path, ours: Sequence[AuditOutcome], broken: Sequence[CaughtMechanism]) -> None:
     """Draw the shares of all findings as bars."""
     extra("matplotlib").use("Agg")
     plt = extra("matplotlib.pyplot")
@@ -236,14 +236,14 @@ def main(folder: Path | None, share: float, workers: int, only: Sequence[str] = 
 
     Return the number of faults.
     """
-    findings = Findings(folder)
+    findings = AuditResults(folder)
     if not only and not missing:
         findings.forget()
 
     def wanted(key: str) -> bool:
         return key not in findings if missing else not only or any(text in key for text in only)
 
-    wrong = audited(findings, share, workers, wanted)
+    wrong = run_audits(findings, share, workers, wanted)
     if folder is not None:
         write(folder, findings)
     print("\n".join(wrong) if wrong else "every claim holds, and every broken mechanism is caught")

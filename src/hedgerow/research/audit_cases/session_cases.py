@@ -24,8 +24,8 @@ from hedgerow import losses
 from hedgerow._types import Array
 from hedgerow.convex.minimize import minimize
 from hedgerow.convex.sets import L2Ball
-from hedgerow.data import Histogram
-from hedgerow.engine.over_time import WHY, Column, Series
+from hedgerow.data import HistogramSource
+from hedgerow.engine.over_time import WHY, BlockSource, Series
 from hedgerow.engine.practical.fit.residuals import coordinates
 from hedgerow.engine.practical.measure.purchases import NUMBER
 from hedgerow.errors import BudgetExceeded, NotPrivateWarning
@@ -40,7 +40,7 @@ from hedgerow.query.linear import Linear
 from hedgerow.session import Session
 from hedgerow.universe.universe import Universe
 
-Pair = tuple[Histogram, Histogram]
+Pair = tuple[HistogramSource, HistogramSource]
 Ask = Callable[[Session, float], float]
 """A function that asks a session questions, the last with a bar of at least the given size. It returns the bar used."""
 
@@ -48,8 +48,8 @@ TIGHTEST, LOOSEST = 1e-5, 1.0
 COARSE = 1.2  # factor by which a bar is widened while its price exceeds the budget
 
 ONE = Universe.from_sizes({"x": 2})
-REPLACED: Pair = Histogram(ONE, np.array([1000, 0])), Histogram(ONE, np.array([999, 1]))
-REMOVED: Pair = Histogram(ONE, np.array([1000, 0])), Histogram(ONE, np.array([999, 0]))
+REPLACED: Pair = HistogramSource(ONE, np.array([1000, 0])), HistogramSource(ONE, np.array([999, 1]))
+REMOVED: Pair = HistogramSource(ONE, np.array([1000, 0])), HistogramSource(ONE, np.array([999, 0]))
 
 
 def log_ratio(entries: Iterable[Entry], pair: Pair) -> float:
@@ -62,7 +62,7 @@ def log_ratio(entries: Iterable[Entry], pair: Pair) -> float:
         ):  # not strict, because a guard's bits are not kept
             if isinstance(event, Laplace | Gaussian):
                 z = np.asarray(released, dtype=float)
-                first, second = (_measured(entry, event, z.shape, table) for table in pair)
+                first, second = (_noisy_value(entry, event, z.shape, table) for table in pair)
                 ratio += _ratio(event, z, first, second)
     return ratio
 
@@ -73,7 +73,7 @@ def _ratio(event: Laplace | Gaussian, z: Array, first: Array, second: Array) -> 
     return float(((z - second) ** 2 - (z - first) ** 2).sum()) / (2 * event.sigma**2)
 
 
-def _measured(entry: Entry, event: Laplace | Gaussian, shape: tuple[int, ...], data: Histogram) -> Array:
+def _noisy_value(entry: Entry, event: Laplace | Gaussian, shape: tuple[int, ...], data: HistogramSource) -> Array:
     """Return the value to which the noise was added."""
     if entry.why == WHY:  # a sum over several blocks, of which the others are known
         query, others = entry.about["query"], MORE[: int(entry.about["last"])]
@@ -88,7 +88,7 @@ def _measured(entry: Entry, event: Laplace | Gaussian, shape: tuple[int, ...], d
     return coordinates(counts, event.grid) if "residual" in entry.why else counts.astype(float)
 
 
-def spending(question: Query) -> Ask:
+def spend_all(question: Query) -> Ask:
     """Return a function that asks for a bar the budget cannot pay, and for wider ones until it can.
 
     A refusal costs nothing.
@@ -115,9 +115,9 @@ def _may_be_paid(session: Session, question: Query, within: float) -> bool:
         return False
 
 
-def opened(
+def session_run(
     budget: Budget, pair: Pair, ask: Ask = lambda session, within: within, **options: Any
-) -> Callable[[Histogram, Noise], float]:
+) -> Callable[[HistogramSource, Noise], float]:
     """Return a run that opens a session and asks its questions.
 
     Prices are public, so one rehearsal session beforehand finds the first bar to ask for.
@@ -130,7 +130,7 @@ def opened(
             rehearsal = open_session(pair[0], universe=pair[0].universe, budget=budget, **{"seed": 0, **options})
         return 0.98 * ask(rehearsal, TIGHTEST)
 
-    def run(data: Histogram, noise: Noise) -> float:
+    def run(data: HistogramSource, noise: Noise) -> float:
         session = open_session(data, universe=data.universe, budget=budget, **options)
         ask(session, bar())
         first = next(iter(session.blocks.values()))  # the rows of the other blocks are known
@@ -139,10 +139,10 @@ def opened(
     return run
 
 
-def released(budget: Budget, pair: Pair, seed: int | None = None) -> Callable[[Histogram, Noise], float]:
+def release_run(budget: Budget, pair: Pair, seed: int | None = None) -> Callable[[HistogramSource, Noise], float]:
     """Return a run that makes an offline release and scores it."""
 
-    def run(data: Histogram, noise: Noise) -> float:
+    def run(data: HistogramSource, noise: Noise) -> float:
         return log_ratio(release(data, universe=data.universe, budget=budget, seed=seed).log, pair)
 
     return run
@@ -150,7 +150,7 @@ def released(budget: Budget, pair: Pair, seed: int | None = None) -> Callable[[H
 
 # Blocks: three known blocks follow the first, and all sums that include the first are counted over time
 
-MORE = tuple(Histogram(ONE, np.array([300 + i, 200])) for i in range(3))
+MORE = tuple(HistogramSource(ONE, np.array([300 + i, 200])) for i in range(3))
 GROWING: dict[str, Any] = {"reserve": 0.9, "guard": 0.0}
 
 
@@ -167,17 +167,17 @@ def ask_over_time(session: Session, within: float) -> float:
     return within
 
 
-def over_time(budget: Budget, pair: Pair) -> Callable[[Histogram, Noise], float]:
+def over_time(budget: Budget, pair: Pair) -> Callable[[HistogramSource, Noise], float]:
     """Return a run of the counting tree alone, with the whole budget, as blocks arrive.
 
     No other question is charged.
     """
     series, known = count(x=0).over_time(span=4, share=1.0), Linear.product(ONE, {"x": np.array([True, False])})
 
-    def run(data: Histogram, noise: Noise) -> float:
-        columns = [Column(each, Accountant(budget)) for each in (data, *MORE)]
+    def run(data: HistogramSource, noise: Noise) -> float:
+        columns = [BlockSource(each, Accountant(budget)) for each in (data, *MORE)]
         for blocks in range(len(columns)):
-            Series(series, known, columns[: blocks + 1], noise).drawn()
+            Series(series, known, columns[: blocks + 1], noise).draw_nodes()
         return log_ratio(columns[0].ledger.entries(), pair)
 
     return run
@@ -187,8 +187,8 @@ def over_time(budget: Budget, pair: Pair) -> Callable[[Histogram, Noise], float]
 
 TWO = Universe.from_sizes({"x": 2, "z": 3})
 GUARDED: Pair = (
-    Histogram(TWO, np.array([[1000, 0, 0], [0, 1000, 0]])),
-    Histogram(TWO, np.array([[999, 0, 0], [1, 1000, 0]])),
+    HistogramSource(TWO, np.array([[1000, 0, 0], [0, 1000, 0]])),
+    HistogramSource(TWO, np.array([[999, 0, 0], [1, 1000, 0]])),
 )
 GUARD: dict[str, Any] = {"workload": [count(x=0)], "guard": 0.2, "reserve": 0.5, "queries": 4, "beta": 0.5}
 
@@ -197,15 +197,15 @@ def ask_the_guard(session: Session, within: float) -> float:
     """Ask the guard about both attributes, then spend the rest."""
     for z in range(3):
         session.ask(count(x=0, z=z))
-    return spending(count(x=0))(session, within)
+    return spend_all(count(x=0))(session, within)
 
 
 # A convex question: from each attribute alone θ = −R seems best, from both together θ = R
 
 PLANE = Universe.from_sizes({"y": 2, "a": 3})
 CORRELATED: Pair = (
-    Histogram(PLANE, np.array([[400, 0, 200], [0, 0, 400]])),
-    Histogram(PLANE, np.array([[400, 0, 201], [0, 0, 399]])),
+    HistogramSource(PLANE, np.array([[400, 0, 200], [0, 0, 400]])),
+    HistogramSource(PLANE, np.array([[400, 0, 201], [0, 0, 399]])),
 )
 WIDTH, RADIUS = 0.25, 0.25
 SCALE = 2 * WIDTH * RADIUS  # difference of a row's losses at the two ends
@@ -213,7 +213,7 @@ QUESTION = minimize(losses.Huber(target="y", features=("a",), width=WIDTH, inter
 KNOWN: dict[str, Any] = {"workload": [count(y=0), count(a=0)], "guard": 0.0, "reserve": 0.9}
 
 
-def _correlation(data: Histogram) -> float:
+def _correlation(data: HistogramSource) -> float:
     """Return Σ y·a over the rows."""
     return float(np.array([-1, 1]) @ data.marginal(("y", "a")) @ np.array([-1, 0, 1]))
 
@@ -231,8 +231,8 @@ def canary_scores(budget: Budget) -> Callable[[NDArray[np.bool_]], ArrayLike]:
         crowd = Universe.from_sizes({"cell": 2 * coins.size})
         counts = np.zeros(2 * coins.size, np.int64)
         counts[2 * np.arange(coins.size) + coins] = 1
-        session = open_session(Histogram(crowd, counts), universe=crowd, budget=budget, reserve=0.95, guard=0.0)
-        spending(marginal("cell"))(session, 1e-4)
+        session = open_session(HistogramSource(crowd, counts), universe=crowd, budget=budget, reserve=0.95, guard=0.0)
+        spend_all(marginal("cell"))(session, 1e-4)
         (event,), (table,) = session.log[-1].events, session.log[-1].released
         ratios = np.abs(table) - np.abs(table - 1) if isinstance(event, Laplace) else np.asarray(table)
         return np.asarray(ratios[1::2] - ratios[::2])

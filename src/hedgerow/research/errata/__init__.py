@@ -10,9 +10,9 @@ This folder may import everything else, and only the command line imports it.
 from __future__ import annotations
 
 from hedgerow.research.errata import dwork_roth, fish, talwar, ullman, wang
-from hedgerow.research.errata.erratum import DOCUMENTS, REGISTER, Erratum, Finding, Noted
+from hedgerow.research.errata.erratum import DOCUMENTS, REGISTER, Erratum, ErratumFinding, NotedErratum
 
 ERRATA: tuple[Erratum, ...] = tuple(sorted(REGISTER, key=lambda e: DOCUMENTS.index(e.document)))
-NOTED: tuple[Noted, ...] = (*ullman.NOTED, *wang.NOTED, *fish.NOTED, *dwork_roth.NOTED, *talwar.NOTED)
+NOTED: tuple[NotedErratum, ...] = (*ullman.NOTED, *wang.NOTED, *fish.NOTED, *dwork_roth.NOTED, *talwar.NOTED)
 
-__all__ = ["ERRATA", "NOTED", "Erratum", "Finding", "Noted"]
+__all__ = ["ERRATA", "NOTED", "Erratum", "ErratumFinding", "NotedErratum"]

@@ -9,7 +9,7 @@ import numpy as np
 from hedgerow._types import Array
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.conversion import epsilon_of_rho
-from hedgerow.research.errata.erratum import A_PROOF, DWORK_ROTH, Finding, Noted, erratum
+from hedgerow.research.errata.erratum import A_PROOF, DWORK_ROTH, ErratumFinding, NotedErratum, erratum
 from hedgerow.textbook import bounds, pmw
 
 
@@ -26,7 +26,7 @@ from hedgerow.textbook import bounds, pmw
     instead="36",
     module="hedgerow.textbook.bounds",
 )
-def constant() -> tuple[Finding, Finding]:
+def constant() -> tuple[ErratumFinding, ErratumFinding]:
     """Compute the threshold of Algorithm 6 at the rows of the theorem."""
     alpha, beta, epsilon, cells, queries = 0.1, 0.05, 1.0, 2**10, 10**6
     c = 4 * math.log(cells) / alpha**2
@@ -38,7 +38,7 @@ def constant() -> tuple[Finding, Finding]:
     printed = 32 * math.log(cells) * union / (epsilon * alpha**3)
     ours = bounds.pmw_rows(alpha, beta, epsilon, 0.0, queries, cells)
     what = "Algorithm 6's threshold T in units of α, at the rows of the theorem"
-    return Finding(what, threshold(printed), 2.0), Finding(what, threshold(ours), 2.0)
+    return ErratumFinding(what, threshold(printed), 2.0), ErratumFinding(what, threshold(ours), 2.0)
 
 
 @erratum(
@@ -55,7 +55,7 @@ def constant() -> tuple[Finding, Finding]:
     instead="(ε, δ), as the ledger counts it",
     module="hedgerow.textbook.pmw",
 )
-def pure_privacy() -> tuple[Finding, Finding]:
+def pure_privacy() -> tuple[ErratumFinding, ErratumFinding]:
     """Compute the ε of the book's answers at δ = 0, and of ours at δ."""
     epsilon, delta, alpha, cells = 1.0, 1e-6, 0.01, 2**20
     c = 4 * math.log(cells) / alpha**2
@@ -66,8 +66,8 @@ def pure_privacy() -> tuple[Finding, Finding]:
     config = pmw.configure(budget, cells=cells, scale=rows, queries=1000, beta=0.05, alpha=alpha)
     rho = config.rounds * (config.guard.rho + config.measurement.rho)
     return (
-        Finding("ε of the answers alone, at δ = 0", printed, epsilon),
-        Finding("ε of guard and answers, at δ", epsilon_of_rho(rho, delta), epsilon),
+        ErratumFinding("ε of the answers alone, at δ = 0", printed, epsilon),
+        ErratumFinding("ε of guard and answers, at δ", epsilon_of_rho(rho, delta), epsilon),
     )
 
 
@@ -84,7 +84,7 @@ def pure_privacy() -> tuple[Finding, Finding]:
     instead="at most one is above (hedgerow.textbook.pmw has one test on the absolute gap)",
     module=A_PROOF,
 )
-def both_below() -> tuple[Finding, Finding]:
+def both_below() -> tuple[ErratumFinding, ErratumFinding]:
     """Count the answers ⊥ and ⊤ of the two tests of a query."""
     alpha = 0.1
     gaps, noises = np.linspace(-1, 1, 201), np.array([-alpha, 0.0, alpha]) * (1 - 1e-9)
@@ -95,8 +95,8 @@ def both_below() -> tuple[Finding, Finding]:
     below = 2 - min(min(above(gap)) for gap in gaps)
     tops = max(max(above(gap)) for gap in gaps)
     return (
-        Finding("the most ⊥ among the two tests of a query", below, 1),
-        Finding("the most ⊤ among the two tests of a query", tops, 1),
+        ErratumFinding("the most ⊥ among the two tests of a query", below, 1),
+        ErratumFinding("the most ⊤ among the two tests of a query", tops, 1),
     )
 
 
@@ -109,7 +109,7 @@ def both_below() -> tuple[Finding, Finding]:
     instead="(Σ aᵢ)·log(Σ aᵢ/Σ bᵢ), so the potential Ψ = KL(D ‖ D̂) is never negative",
     module=A_PROOF,
 )
-def log_sum() -> tuple[Finding, Finding]:
+def log_sum() -> tuple[ErratumFinding, ErratumFinding]:
     """Compute the least difference of both sides of the inequality."""
     a = np.array([0.5, 0.5])
 
@@ -120,25 +120,27 @@ def log_sum() -> tuple[Finding, Finding]:
     what = "left side less right side, the least over b"
     printed = min(left(b) - float(a.sum() ** 2 / b.sum()) for b in others)
     ours = min(left(b) - float(a.sum() * math.log(a.sum() / b.sum())) for b in others)
-    return Finding(what, printed, 0.0, "at least"), Finding(what, ours, 0.0, "at least")
+    return ErratumFinding(what, printed, 0.0, "at least"), ErratumFinding(what, ours, 0.0, "at least")
 
 
 NOTED = (
-    Noted(
+    NotedErratum(
         DWORK_ROTH,
         "Lemma 4.3",
         "“any collection of linear queries” needs |Q| > 2, as the proof says, and log|Q|/α² must be rounded up to "
         "whole rows.",
     ),
-    Noted(
+    NotedErratum(
         DWORK_ROTH,
         "Proof of Theorem 4.5",
         "“By Theorem 4.2” should be Proposition 4.4, and “yields (4.4)” should be (4.2).",
     ),
-    Noted(
+    NotedErratum(
         DWORK_ROTH,
         "Proof of Lemma 4.12",
         "The sixth line follows by ≥, the “first inequality” of the text, but is printed with =.",
     ),
-    Noted(DWORK_ROTH, "Algorithm 6, δ > 0", "k is not defined; Theorem 4.15 has |Q| there, and there are 2|Q| tests."),
+    NotedErratum(
+        DWORK_ROTH, "Algorithm 6, δ > 0", "k is not defined; Theorem 4.15 has |Q| there, and there are 2|Q| tests."
+    ),
 )

@@ -21,7 +21,7 @@ A_PROOF = "a step of a proof, for which there is no code"
 
 
 @dataclass(frozen=True)
-class Finding:
+class ErratumFinding:
     """A number, and the limit that the claim sets for it."""
 
     what: str
@@ -41,15 +41,15 @@ class Finding:
 
     def __str__(self) -> str:
         outcome = "holds" if self.holds else "fails"
-        return f"{outcome}: {shown(self.number)}, {self.rule} {shown(self.limit)}"
+        return f"{outcome}: {format_number(self.number)}, {self.rule} {format_number(self.limit)}"
 
 
-def shown(number: float) -> str:
+def format_number(number: float) -> str:
     """Return a number with four digits, which are the same on every machine."""
     return "∞" if number == math.inf else f"{number:.4g}"
 
 
-Demonstration = Callable[[], tuple[Finding, Finding]]
+Demonstration = Callable[[], tuple[ErratumFinding, ErratumFinding]]
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class Erratum:
 
 
 @dataclass(frozen=True)
-class Noted:
+class NotedErratum:
     """An error without a demonstration: a slip of the pen, or an error that could not be shown by a number."""
 
     document: str

@@ -16,7 +16,7 @@ def binomial_delta(epsilon: float, trials: int, p: float, q: float) -> float:
     return max(_hockey_stick(epsilon, log_p, log_q), _hockey_stick(epsilon, log_q, log_p))
 
 
-def randomised_response_delta(epsilon: float, each: float, times: int, leak: float = 0.0) -> float:
+def randomized_response_delta(epsilon: float, each: float, times: int, leak: float = 0.0) -> float:
     """Return δ at epsilon of repeated randomized responses, the worst among (``each``, ``leak``)-private mechanisms."""
     yes = 1 / (1 + math.exp(-each))
     return 1 - (1 - leak) ** times * (1 - binomial_delta(epsilon, times, yes, 1 - yes))

@@ -11,7 +11,7 @@ from hedgerow.convex.sets import Box
 from hedgerow.generalise import transfer
 from hedgerow.privacy.amplification import inner_epsilon
 from hedgerow.privacy.events import DistinctRows, RepeatedRows
-from hedgerow.research.errata.erratum import FISH, Finding, Noted, erratum
+from hedgerow.research.errata.erratum import FISH, ErratumFinding, NotedErratum, erratum
 from hedgerow.textbook import subsampled
 
 
@@ -28,7 +28,7 @@ from hedgerow.textbook import subsampled
     instead="ε′ = log(1 + (n/ℓ)(e^ε″ − 1)), where ε″ is the cost allowed for a query",
     module="hedgerow.privacy.amplification",
 )
-def linear_amplification() -> tuple[Finding, Finding]:
+def linear_amplification() -> tuple[ErratumFinding, ErratumFinding]:
     """Compare the loss of a query with the loss that is allowed for it."""
     alpha, beta, k = 0.1, 0.05, 1000
     epsilon, delta = alpha / 64, alpha * beta / 32
@@ -43,7 +43,7 @@ def linear_amplification() -> tuple[Finding, Finding]:
         return math.log1p(sample / n * math.expm1(inner))
 
     what = "privacy loss of a query, against what k of them may cost"
-    return Finding(what, loss(printed), allowed), Finding(what, loss(ours), allowed)
+    return ErratumFinding(what, loss(printed), allowed), ErratumFinding(what, loss(ours), allowed)
 
 
 @erratum(
@@ -59,7 +59,7 @@ def linear_amplification() -> tuple[Finding, Finding]:
     instead="ℓ·log(1 + (e^ε − 1)/n)",
     module="hedgerow.privacy.events",
 )
-def with_replacement() -> tuple[Finding, Finding]:
+def with_replacement() -> tuple[ErratumFinding, ErratumFinding]:
     """Compute the loss of a noisy mean of a sample drawn with replacement."""
     n = size = 2
     epsilon = 1.0
@@ -70,7 +70,7 @@ def with_replacement() -> tuple[Finding, Finding]:
     loss = float(np.abs(np.log(one) + size * epsilon * np.abs(answers)).max())
     printed = math.log1p((1 - (1 - 1 / n) ** size) * math.expm1(epsilon))
     what = "privacy loss of the noisy mean"
-    return Finding(what, loss, printed), Finding(what, loss, RepeatedRows(size, n).loss(epsilon))
+    return ErratumFinding(what, loss, printed), ErratumFinding(what, loss, RepeatedRows(size, n).loss(epsilon))
 
 
 @erratum(
@@ -86,7 +86,7 @@ def with_replacement() -> tuple[Finding, Finding]:
     instead="ℓ = 2 log(4k/β′)/α′² at α′ = α/8, β′ = αβ/16: about ninety times as many",
     module="hedgerow.textbook.subsampled",
 )
-def sample_size() -> tuple[Finding, Finding]:
+def sample_size() -> tuple[ErratumFinding, ErratumFinding]:
     """Compute the probability that the mean of a subsample is off by more than α/8."""
     alpha, beta, k = 0.1, 0.05, 1000
     inner, failure = alpha / 8, alpha * beta / 16
@@ -98,8 +98,8 @@ def sample_size() -> tuple[Finding, Finding]:
 
     what = "probability that one query's subsample is off by more than α/8, against αβ/16"
     return (
-        Finding(what, outside(2 * math.log(4 * k / beta) / alpha**2), failure),
-        Finding(what, outside(subsampled.sample_size(inner, failure, k)), failure),
+        ErratumFinding(what, outside(2 * math.log(4 * k / beta) / alpha**2), failure),
+        ErratumFinding(what, outside(subsampled.sample_size(inner, failure, k)), failure),
     )
 
 
@@ -116,7 +116,7 @@ def sample_size() -> tuple[Finding, Finding]:
     instead="x_t := Π_Θ(x_{t−1} − η_t∇̃L)",
     module="hedgerow.textbook.descent_by_queries",
 )
-def no_projection() -> tuple[Finding, Finding]:
+def no_projection() -> tuple[ErratumFinding, ErratumFinding]:
     """Compute the distance of the returned average from Θ, with and without projection."""
     over = Box(0.0, 1.0)
 
@@ -132,7 +132,7 @@ def no_projection() -> tuple[Finding, Finding]:
         return abs(x - float(over.project(np.array([x]))[0]))
 
     what = "distance of the returned average from Θ"
-    return Finding(what, distance(average(False)), 0.0), Finding(what, distance(average(True)), 0.0)
+    return ErratumFinding(what, distance(average(False)), 0.0), ErratumFinding(what, distance(average(True)), 0.0)
 
 
 @erratum(
@@ -149,13 +149,13 @@ def no_projection() -> tuple[Finding, Finding]:
     instead="the same without the conditioning: E|q(D) − a| ≤ E|q(S) − a| + e^ε − 1 + δ",
     module="hedgerow.generalise.transfer",
 )
-def conditioned_transfer() -> tuple[Finding, Finding]:
+def conditioned_transfer() -> tuple[ErratumFinding, ErratumFinding]:
     """Compute the expected error given a publication of the sample, and over all histories."""
     alpha, rows, cells = 0.1, 10, 10**6
     published = 1 - rows / cells  # |q(D) − a|: at most n of the cells are in S, and q(S) = a = 1
     return (
-        Finding("E|q(D) − a| given that S was published", published, alpha),
-        Finding(
+        ErratumFinding("E|q(D) − a| given that S was published", published, alpha),
+        ErratumFinding(
             "E|q(D) − a| over all histories", alpha / 4 * published, transfer.in_expectation(0.0, alpha / 4, alpha / 2)
         ),
     )
@@ -177,7 +177,7 @@ def conditioned_transfer() -> tuple[Finding, Finding]:
     ),
     module="hedgerow.generalise.transfer",
 )
-def absolute_value() -> tuple[Finding, Finding]:
+def absolute_value() -> tuple[ErratumFinding, ErratumFinding]:
     """Compute E|q*(S) − q*(D)|, and the expected gap of a monitor that chooses by sign."""
     epsilon, n = 0.001, 1000
     hits = np.arange(n + 1)
@@ -187,24 +187,26 @@ def absolute_value() -> tuple[Finding, Finding]:
     chosen = gaps * np.tanh(epsilon * n * gaps / 2)
     limit = math.expm1(2 * epsilon)
     return (
-        Finding("E|q*(S) − q*(D)| of the only query", float(law @ np.abs(gaps)), limit),
-        Finding("E of the gap of the query or its negation that the monitor chooses", float(law @ chosen), limit),
+        ErratumFinding("E|q*(S) − q*(D)| of the only query", float(law @ np.abs(gaps)), limit),
+        ErratumFinding(
+            "E of the gap of the query or its negation that the monitor chooses", float(law @ chosen), limit
+        ),
     )
 
 
 NOTED = (
-    Noted(
+    NotedErratum(
         FISH,
         "Proof of Theorem 5, part 2",
         "|q(S_ℓ) + q(S)| should be a difference; “is ε-private” should be (ε, δ)-private.",
     ),
-    Noted(
+    NotedErratum(
         FISH,
         "Proposition 13",
         "The average of ℓ answers has the expectation i/n + α(1 − 2i/n), so its Hoeffding bound is around that "
         "value. Stopping at any time needs a bound for all numbers of answers at once.",
     ),
-    Noted(
+    NotedErratum(
         FISH,
         "Corollaries 15 and 16",
         "Choosing the best run by the exponential mechanism needs a bounded loss (at most D·G suffices), and "

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from hedgerow.errors import NotPrivateWarning
-from hedgerow.research.errata.erratum import A_PROOF, NOT_YET, Erratum, Finding, Noted
+from hedgerow.research.errata.erratum import A_PROOF, NOT_YET, Erratum, ErratumFinding, NotedErratum
 
 INTRODUCTION = """\
 # Errata
@@ -29,12 +29,12 @@ cited by their own numbering, from the copies at hand. A later version may have 
 
 
 @dataclass(frozen=True)
-class Ran:
+class ErratumRun:
     """An erratum with the two findings of its demonstration."""
 
     erratum: Erratum
-    printed: Finding
-    ours: Finding
+    printed: ErratumFinding
+    ours: ErratumFinding
 
     @property
     def behaves(self) -> bool:
@@ -42,23 +42,23 @@ class Ran:
         return self.ours.holds and not self.printed.holds
 
 
-def run(erratum: Erratum) -> Ran:
+def run_demonstration(erratum: Erratum) -> ErratumRun:
     """Run one demonstration."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NotPrivateWarning)  # every table here is made up
-        return Ran(erratum, *erratum.demonstrate())
+        return ErratumRun(erratum, *erratum.demonstrate())
 
 
-def run_all(errata: Iterable[Erratum], progress: Callable[[int], None] = lambda done: None) -> list[Ran]:
+def run_all(errata: Iterable[Erratum], progress: Callable[[int], None] = lambda done: None) -> list[ErratumRun]:
     """Run all demonstrations."""
     ran = []
     for erratum in errata:
-        ran.append(run(erratum))
+        ran.append(run_demonstration(erratum))
         progress(len(ran))
     return ran
 
 
-def written(ran: list[Ran], noted: Iterable[Noted]) -> str:
+def page_text(ran: list[ErratumRun], noted: Iterable[NotedErratum]) -> str:
     """Return the page, for demonstrations in the order of their documents."""
     notes = list(noted)
     parts = [INTRODUCTION, _summary(ran)]
@@ -71,7 +71,7 @@ def written(ran: list[Ran], noted: Iterable[Noted]) -> str:
     return "\n".join(parts)
 
 
-def _summary(ran: list[Ran]) -> str:
+def _summary(ran: list[ErratumRun]) -> str:
     """Return the table of all errata."""
     lines = ["| | place | printed | ours |", "|---|---|---|---|"]
     for one in ran:
@@ -86,7 +86,7 @@ def _summary(ran: list[Ran]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _entry(one: Ran) -> str:
+def _entry(one: ErratumRun) -> str:
     """Return the section of one erratum."""
     e = one.erratum
     where = f"`{e.module}`" if e.in_the_package else e.module

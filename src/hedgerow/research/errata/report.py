@@ -12,7 +12,7 @@ from rich.table import Table
 
 from hedgerow import _progress
 from hedgerow.research.errata import ERRATA, NOTED
-from hedgerow.research.errata.page import Ran, run, run_all, written
+from hedgerow.research.errata.page import ErratumRun, page_text, run_all, run_demonstration
 
 
 def report(name: str | None = None, page: Path | None = None, *, as_json: bool = False) -> int:
@@ -41,17 +41,17 @@ def report(name: str | None = None, page: Path | None = None, *, as_json: bool =
         if name not in known:
             complaints.print(f"name must be one of {', '.join(known)}. Found {name!r}. Choose one.", highlight=False)
             return 2
-        ran = [run(known[name])]
+        ran = [run_demonstration(known[name])]
         _explain(ran[0], console)
     if page is not None:
-        page.write_text(written(ran, NOTED), encoding="utf-8")
+        page.write_text(page_text(ran, NOTED), encoding="utf-8")
         console.print(f"wrote {page}", highlight=False)
     if as_json:
         print(json.dumps([_record(one) for one in ran], indent=2, ensure_ascii=False))
     return _status(ran, console)
 
 
-def _record(one: Ran) -> dict[str, object]:
+def _record(one: ErratumRun) -> dict[str, object]:
     """Return an erratum and its findings as JSON values."""
     e = one.erratum
     return {
@@ -60,7 +60,7 @@ def _record(one: Ran) -> dict[str, object]:
     }  # fmt: skip
 
 
-def _status(ran: Sequence[Ran], console: Console) -> int:
+def _status(ran: Sequence[ErratumRun], console: Console) -> int:
     """Print the summary and return the exit status."""
     astray = [one.erratum.name for one in ran if not one.behaves]
     if astray:
@@ -70,7 +70,7 @@ def _status(ran: Sequence[Ran], console: Console) -> int:
     return 0
 
 
-def _tables(ran: Sequence[Ran]) -> Iterator[Table]:
+def _tables(ran: Sequence[ErratumRun]) -> Iterator[Table]:
     """Yield one table per document. Names are never cut, because the command takes them as arguments."""
     for document, group in itertools.groupby(ran, key=lambda one: one.erratum.document):
         table = Table(title=document, title_justify="left", expand=True)
@@ -82,7 +82,7 @@ def _tables(ran: Sequence[Ran]) -> Iterator[Table]:
         yield table
 
 
-def _explain(one: Ran, console: Console) -> None:
+def _explain(one: ErratumRun, console: Console) -> None:
     """Print an erratum with its findings."""
     e = one.erratum
     for title, text in (

@@ -12,14 +12,14 @@ from hedgerow import losses
 from hedgerow._types import Array
 from hedgerow.convex.sets import Box, GroupL1Ball, L1Ball, NuclearBall, Simplex
 from hedgerow.erm import frank_wolfe
-from hedgerow.erm.problem import prepared
+from hedgerow.erm.problem import prepare_problem
 from hedgerow.erm.rows import Arrays
 from hedgerow.erm.solvers.descent import Terms, schedule
 from hedgerow.erm.solvers.frank_wolfe import curvature
 from hedgerow.privacy.allowance import Amount
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.perturbed_objective import noise_scale
-from hedgerow.research.errata.erratum import A_PROOF, TALWAR, Finding, Noted, erratum
+from hedgerow.research.errata.erratum import A_PROOF, TALWAR, ErratumFinding, NotedErratum, erratum
 from hedgerow.research.errata.exact import binomial_delta
 
 # Mirror descent
@@ -38,7 +38,7 @@ from hedgerow.research.errata.exact import binomial_delta
     instead="argmin ⟨η(∇L(θ_t) + b_t) − ∇Ψ(θ_t), θ⟩ + Ψ(θ)",
     module="hedgerow.convex.sets",
 )
-def mirror_step() -> tuple[Finding, Finding]:
+def mirror_step() -> tuple[ErratumFinding, ErratumFinding]:
     """Compare the excess risk of both steps with the bound (12)."""
     eta, T, lipschitz = 0.02, 5_000, 3.0
     over = Box(-2.0, 2.0)
@@ -53,8 +53,10 @@ def mirror_step() -> tuple[Finding, Finding]:
 
     limit = potential.range / (eta * T) + eta * lipschitz**2 / 2
     what = "excess risk of the average iterate"
-    printed = risk(lambda theta, g: potential.minimiser(eta * (potential.gradient(theta) - g)))
-    return Finding(what, printed, limit), Finding(what, risk(lambda t, g: potential.mirror_step(t, g, eta)), limit)
+    printed = risk(lambda theta, g: potential.minimizer(eta * (potential.gradient(theta) - g)))
+    return ErratumFinding(what, printed, limit), ErratumFinding(
+        what, risk(lambda t, g: potential.mirror_step(t, g, eta)), limit
+    )
 
 
 @erratum(
@@ -69,7 +71,7 @@ def mirror_step() -> tuple[Finding, Finding]:
     instead="θ₁ = argmin Ψ, and maxΨ − minΨ in place of maxΨ",
     module="hedgerow.convex.sets.potentials",
 )
-def arbitrary_start() -> tuple[Finding, Finding]:
+def arbitrary_start() -> tuple[ErratumFinding, ErratumFinding]:
     """Compute the divergence from a vertex, and from the minimizer of Ψ."""
     potential = Simplex(1.0).potential(10)
     target = np.eye(10)[1]
@@ -80,8 +82,8 @@ def arbitrary_start() -> tuple[Finding, Finding]:
         return potential.value(target) - potential.value(start) - float(slopes @ apart[apart != 0])
 
     return (
-        Finding("B_Ψ(θ*, θ₁), against max Ψ", divergence(np.eye(10)[0]), 0.0),
-        Finding("B_Ψ(θ*, θ₁), against maxΨ − minΨ", divergence(potential.start), potential.range),
+        ErratumFinding("B_Ψ(θ*, θ₁), against max Ψ", divergence(np.eye(10)[0]), 0.0),
+        ErratumFinding("B_Ψ(θ*, θ₁), against maxΨ − minΨ", divergence(potential.start), potential.range),
     )
 
 
@@ -97,7 +99,7 @@ def arbitrary_start() -> tuple[Finding, Finding]:
     instead="steps and weights from range, noise and Lipschitz constant together (Corollary 3.6's form)",
     module="hedgerow.erm.solvers.descent",
 )
-def step_count() -> tuple[Finding, Finding]:
+def step_count() -> tuple[ErratumFinding, ErratumFinding]:
     """Compare the number of steps for a loss in other units."""
 
     def printed(lipschitz: float) -> float:
@@ -108,7 +110,9 @@ def step_count() -> tuple[Finding, Finding]:
         return schedule(Terms(1.0, 1e-4 * lipschitz**2, math.inf, lipschitz, 0.0), 2_000).count
 
     what = "T for a loss in units a tenth as large, over T"
-    return Finding(what, printed(10) / printed(1), 1.0, "at least"), Finding(what, ours(10) / ours(1), 1.0, "at least")
+    return ErratumFinding(what, printed(10) / printed(1), 1.0, "at least"), ErratumFinding(
+        what, ours(10) / ours(1), 1.0, "at least"
+    )
 
 
 @erratum(
@@ -125,7 +129,7 @@ def step_count() -> tuple[Finding, Finding]:
     instead="η from maxΨ − minΨ and the noise together",
     module="hedgerow.convex.sets.potentials",
 )
-def step_size() -> tuple[Finding, Finding]:
+def step_size() -> tuple[ErratumFinding, ErratumFinding]:
     """Compute the excess risk with a step from maxΨ, and from maxΨ − minΨ."""
     T, slopes = 1000, np.where(np.arange(10) == 3, 0.0, 1.0)
     potential = Simplex(1.0).potential(10)
@@ -139,7 +143,7 @@ def step_size() -> tuple[Finding, Finding]:
 
     what = "excess risk of the average iterate"
     limit = math.sqrt(2 * potential.range / T)
-    return Finding(what, risk(0.0), limit), Finding(what, risk(potential.range), limit)
+    return ErratumFinding(what, risk(0.0), limit), ErratumFinding(what, risk(potential.range), limit)
 
 
 def least_convexity(
@@ -150,7 +154,7 @@ def least_convexity(
     return 2 * (value(to) - value(at) - float(gradient(at) @ along))
 
 
-def alternating(k: int) -> tuple[Array, Array]:
+def alternating_point(k: int) -> tuple[Array, Array]:
     """Return the middle of the ℓ1 sphere and a direction along it, in which a squared q-norm is least curved."""
     return np.full(k, 1 / k), 0.1 * np.where(np.arange(k) % 2, 1.0, -1.0) / k
 
@@ -167,11 +171,11 @@ def alternating(k: int) -> tuple[Array, Array]:
     instead="1/(2(q − 1)), times k^{2(1−1/q)} for ‖·‖_Q",
     module="hedgerow.convex.sets.potentials",
 )
-def q_norm() -> tuple[Finding, Finding]:
+def q_norm() -> tuple[ErratumFinding, ErratumFinding]:
     """Compute the strong convexity of both potentials at one point."""
     k = 64
     q = math.log(k) / (math.log(k) - 1)
-    at, along = alternating(k)
+    at, along = alternating_point(k)
 
     def norm(x: Array) -> float:
         return float(np.sum(np.abs(x) ** q) ** (1 / q))
@@ -186,7 +190,7 @@ def q_norm() -> tuple[Finding, Finding]:
     printed = least_convexity(value, gradient, at, along) / norm(along) ** 2
     own = least_convexity(ours.value, ours.gradient, at, along) / ours.norm(along) ** 2
     what = "strong convexity in the norm it is stated for"
-    return Finding(what, printed, 1.0, "at least"), Finding(what, own, 1.0, "at least")
+    return ErratumFinding(what, printed, 1.0, "at least"), ErratumFinding(what, own, 1.0, "at least")
 
 
 @erratum(
@@ -202,12 +206,12 @@ def q_norm() -> tuple[Finding, Finding]:
     instead="the squared q-norm of the singular values",
     module="hedgerow.convex.sets.structured",
 )
-def nuclear_norm() -> tuple[Finding, Finding]:
+def nuclear_norm() -> tuple[ErratumFinding, ErratumFinding]:
     """Compute the strong convexity of both potentials at a diagonal matrix."""
     m = 128
     q = 1 / (2 * math.log(2 * m))
     weight = 4 * math.sqrt(math.e * math.log(2 * m)) / 2**q
-    at, along = alternating(m)
+    at, along = alternating_point(m)
     printed = least_convexity(
         lambda s: weight / (1 + q) * float(np.sum(s ** (1 + q))), lambda s: weight * s**q, at, along
     ) / float(np.abs(along).sum() ** 2)
@@ -215,7 +219,7 @@ def nuclear_norm() -> tuple[Finding, Finding]:
     matrix_at, matrix_along = np.diag(at).reshape(-1), np.diag(along).reshape(-1)
     own = least_convexity(ours.value, ours.gradient, matrix_at, matrix_along) / ours.norm(matrix_along) ** 2
     what = "strong convexity in the nuclear norm"
-    return Finding(what, printed, 1.0, "at least"), Finding(what, own, 1.0, "at least")
+    return ErratumFinding(what, printed, 1.0, "at least"), ErratumFinding(what, own, 1.0, "at least")
 
 
 @erratum(
@@ -231,7 +235,7 @@ def nuclear_norm() -> tuple[Finding, Finding]:
     instead="a range of about e·log(p/k)",
     module="hedgerow.convex.sets.structured",
 )
-def group_potential() -> tuple[Finding, Finding]:
+def group_potential() -> tuple[ErratumFinding, ErratumFinding]:
     """Compare the growth of max Ψ with both rates."""
     few, many = 10**3, 10**5  # groups, of two coordinates each
 
@@ -243,8 +247,8 @@ def group_potential() -> tuple[Finding, Finding]:
         return GroupL1Ball(1.0, 2).potential(2 * groups).range / math.log(groups)
 
     return (
-        Finding("max Ψ/√log(p/k) at p/k = 10⁵, in units of that at 10³", printed(many) / printed(few), 1.1),
-        Finding("the range over log(p/k) at p/k = 10⁵, in units of that at 10³", ours(many) / ours(few), 1.1),
+        ErratumFinding("max Ψ/√log(p/k) at p/k = 10⁵, in units of that at 10³", printed(many) / printed(few), 1.1),
+        ErratumFinding("the range over log(p/k) at p/k = 10⁵, in units of that at 10³", ours(many) / ours(few), 1.1),
     )
 
 
@@ -260,7 +264,7 @@ def group_potential() -> tuple[Finding, Finding]:
     instead="√maxΨ·√(L²‖C‖₂² + λ_max(Σ)(G_C² + ‖C‖₂²))/√T",
     module="hedgerow.erm.solvers.descent",
 )
-def noisy_rate() -> tuple[Finding, Finding]:
+def noisy_rate() -> tuple[ErratumFinding, ErratumFinding]:
     """Compare the bounds of 400 and of 100 steps."""
 
     def printed(T: int) -> float:
@@ -270,7 +274,7 @@ def noisy_rate() -> tuple[Finding, Finding]:
         return schedule(Terms(1.0, 5.0 / T, math.inf, 1.0, 0.0), T, T).bound
 
     what = "bound of 400 steps over that of 100"
-    return Finding(what, printed(400) / printed(100), 0.5), Finding(what, ours(400) / ours(100), 0.5)
+    return ErratumFinding(what, printed(400) / printed(100), 0.5), ErratumFinding(what, ours(400) / ours(100), 0.5)
 
 
 @erratum(
@@ -288,15 +292,15 @@ def noisy_rate() -> tuple[Finding, Finding]:
     ),
     module=A_PROOF,
 )
-def strong_convexity() -> tuple[Finding, Finding]:
+def strong_convexity() -> tuple[ErratumFinding, ErratumFinding]:
     """Compute the difference of both sides of the inequality."""
     at, divergence = 1.0, 0.5
     mixture, alpha = 0.125, 0.5  # f at the middle of 0 and 1
     delta = (alpha * 0.5 - mixture) / (alpha * (1 - alpha) / 2 * divergence)  # where the definition is an equality
     what = "right side less left side"
     return (
-        Finding(what, at * at - delta * divergence - at**2 / 2, 0.0, "at least"),
-        Finding(what, at * at - delta / 2 * divergence - at**2 / 2, 0.0, "at least"),
+        ErratumFinding(what, at * at - delta * divergence - at**2 / 2, 0.0, "at least"),
+        ErratumFinding(what, at * at - delta / 2 * divergence - at**2 / 2, 0.0, "at least"),
     )
 
 
@@ -317,7 +321,7 @@ def strong_convexity() -> tuple[Finding, Finding]:
     instead="σ from the privacy profile of the tilt and the Jacobian, for either kind of neighbours",
     module="hedgerow.privacy.perturbed_objective",
 )
-def objective_perturbation() -> tuple[Finding, Finding]:
+def objective_perturbation() -> tuple[ErratumFinding, ErratumFinding]:
     """Compute the δ of the sign at ε, for both noise scales."""
     epsilon, delta, lipschitz = 1.0, 1e-6, 1.0
     sums = lipschitz * np.arange(-100, 100, 2)
@@ -328,7 +332,7 @@ def objective_perturbation() -> tuple[Finding, Finding]:
     printed = lipschitz * math.sqrt(2 * math.log(1 / delta)) / epsilon
     ours = noise_scale(epsilon, delta, 0.0, lipschitz, 1.0, "replace")
     what = "δ at ε of the sign"
-    return Finding(what, told(printed), delta), Finding(what, told(ours), delta)
+    return ErratumFinding(what, told(printed), delta), ErratumFinding(what, told(ours), delta)
 
 
 # Frank–Wolfe
@@ -347,7 +351,7 @@ def objective_perturbation() -> tuple[Finding, Finding]:
     instead="μ_t = 2/(t + 2)",
     module="hedgerow.erm.solvers.frank_wolfe",
 )
-def frank_wolfe_step() -> tuple[Finding, Finding]:
+def frank_wolfe_step() -> tuple[ErratumFinding, ErratumFinding]:
     """Compute the excess risk after T steps of both lengths."""
     T, theta = 1000, 1.0
     for _ in range(T - 1):
@@ -358,7 +362,9 @@ def frank_wolfe_step() -> tuple[Finding, Finding]:
     )  # fmt: skip
     limit = 2 * 4 / (T + 2)
     what = "excess risk after T steps, against Theorem 5.6's"
-    return Finding(what, (theta + 1) ** 2 / 2, limit), Finding(what, float(found.theta[0] + 1) ** 2 / 2, limit)
+    return ErratumFinding(what, (theta + 1) ** 2 / 2, limit), ErratumFinding(
+        what, float(found.theta[0] + 1) ** 2 / 2, limit
+    )
 
 
 @erratum(
@@ -375,7 +381,7 @@ def frank_wolfe_step() -> tuple[Finding, Finding]:
     instead="Gumbel noise of scale 2Δ/ε₀, which costs ρ = ε₀²/8 per step",
     module="hedgerow.erm.solvers.frank_wolfe",
 )
-def frank_wolfe_noise() -> tuple[Finding, Finding]:
+def frank_wolfe_noise() -> tuple[ErratumFinding, ErratumFinding]:
     """Compute the δ of all steps at ε, for both noises."""
     epsilon, delta, T = 20.0, 1e-6, 1000
     scale = math.sqrt(8 * T * math.log(1 / delta)) / epsilon  # in rows, for L₁ = ‖C‖₁ = 1
@@ -394,8 +400,8 @@ def frank_wolfe_noise() -> tuple[Finding, Finding]:
     # The scores of the two vertices are ± the sum of d. One row moves their gap by 4, here from 2 to −2.
     what = "δ of all steps at ε"
     return (
-        Finding(what, binomial_delta(epsilon, T - 1, picked(2.0), picked(-2.0)), delta),
-        Finding(what, binomial_delta(epsilon, T, chosen(2.0), chosen(-2.0)), delta),
+        ErratumFinding(what, binomial_delta(epsilon, T - 1, picked(2.0), picked(-2.0)), delta),
+        ErratumFinding(what, binomial_delta(epsilon, T, chosen(2.0), chosen(-2.0)), delta),
     )
 
 
@@ -412,7 +418,7 @@ def frank_wolfe_noise() -> tuple[Finding, Finding]:
     instead="σ from the sensitivity 2L₂/n, by the analytic Gaussian",
     module="hedgerow.privacy.allowance",
 )
-def frank_wolfe_gaussian() -> tuple[Finding, Finding]:
+def frank_wolfe_gaussian() -> tuple[ErratumFinding, ErratumFinding]:
     """Compute the δ of all steps at ε, for both noise scales."""
     epsilon, delta, lipschitz, n, T = 1.0, 1e-6, 1000.0, 9_999, 100
     budget = Budget(epsilon, delta)
@@ -423,7 +429,7 @@ def frank_wolfe_gaussian() -> tuple[Finding, Finding]:
     printed = math.sqrt(32 * lipschitz * T) * math.log(n / delta) / epsilon  # times n, for the sum
     ours = Amount(budget, budget.total, whole=True).fine_gaussian(budget.gradient(lipschitz), 1, T).sigma
     what = "δ of all steps at ε"
-    return Finding(what, told(printed, T - 1), delta), Finding(what, told(ours, T), delta)
+    return ErratumFinding(what, told(printed, T - 1), delta), ErratumFinding(what, told(ours, T), delta)
 
 
 @erratum(
@@ -438,41 +444,41 @@ def frank_wolfe_gaussian() -> tuple[Finding, Finding]:
     instead="Γ = sup ℓ″·⟨x, θ − θ′⟩²",
     module="hedgerow.erm.solvers.frank_wolfe",
 )
-def quadratic_curvature() -> tuple[Finding, Finding]:
+def quadratic_curvature() -> tuple[ErratumFinding, ErratumFinding]:
     """Compute the curvature of two quadratic losses by Definition 5.1."""
     one, two = np.meshgrid(np.linspace(-1, 1, 21), np.linspace(-1, 1, 21))
     step = 0.5
     three = one + step * (two - one)
     half = float((2 / step**2 * (three**2 / 2 - one**2 / 2 - (three - one) * one)).max())  # of ½θ²
-    problem = prepared(
+    problem = prepare_problem(
         Arrays(np.ones((2, 1)), np.zeros(2)), loss=losses.Squared(), over=L1Ball(1.0), budget=Budget(1.0, 1e-6),
         row_bound=1.0, norm="linf", label_bound=1.0, rows=None,
     )  # fmt: skip
     return (
-        Finding("the curvature of θ² by Definition 5.1, attained", 2 * half, float((two - one).max()) ** 2),
-        Finding("the curvature of ½(θ − y)² by Definition 5.1, attained", half, curvature(problem)),
+        ErratumFinding("the curvature of θ² by Definition 5.1, attained", 2 * half, float((two - one).max()) ** 2),
+        ErratumFinding("the curvature of ½(θ − y)² by Definition 5.1, attained", half, curvature(problem)),
     )
 
 
 NOTED = (
-    Noted(
+    NotedErratum(
         TALWAR,
         "Proof of Theorem 4.1",
         "J(θ) has Δ/2·‖θ‖² where Algorithm 2 has ζ/2·‖θ − θ₀‖², which the later lines use.",
     ),
-    Noted(
+    NotedErratum(
         TALWAR,
         "§5.2, Theorem 5.5",
         "In Γ_L = max C_L, C_L is the Γ_L of one data set. Algorithm 5 is also called A_Noise-FW.",
     ),
-    Noted(
+    NotedErratum(
         TALWAR,
         "Algorithm 2",
         "The minimum is assumed exact. The cost of a numerical one (Iyengar et al. 2019) is in "
         "hedgerow.erm.solvers.objective_perturbation. This is an omission and not a formula, and has no "
         "demonstration here.",
     ),
-    Noted(
+    NotedErratum(
         TALWAR,
         "Theorem 5.8",
         "Taken literally it says nothing before p ~ 10¹⁰; hedgerow.research.hard_instance is scaled down.",

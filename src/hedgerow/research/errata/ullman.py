@@ -11,11 +11,11 @@ from hedgerow._types import Array
 from hedgerow.convex.solver.public_minimum import Minimum
 from hedgerow.erm import rates
 from hedgerow.privacy.budget import Budget
-from hedgerow.research.errata.erratum import ULLMAN, Finding, Noted, erratum
-from hedgerow.research.errata.exact import randomised_response_delta
+from hedgerow.research.errata.erratum import ULLMAN, ErratumFinding, NotedErratum, erratum
+from hedgerow.research.errata.exact import randomized_response_delta
 from hedgerow.textbook import bounds, convex_pmw
-from hedgerow.textbook.multiplicative_weights import normalized
-from hedgerow.textbook.oracles import OutputPerturbation
+from hedgerow.textbook.multiplicative_weights import normalize
+from hedgerow.textbook.oracles import OutputPerturbationOracle
 from hedgerow.universe.universe import Universe
 
 
@@ -33,28 +33,30 @@ from hedgerow.universe.universe import Universe
     instead="exp(−η·u)",
     module="hedgerow.textbook.convex_pmw",
 )
-def update_sign() -> tuple[Finding, Finding]:
+def update_sign() -> tuple[ErratumFinding, ErratumFinding]:
     """Count the updates until the error is small, with the printed sign and with ours."""
     alpha, S = 0.8, 4.0
     risk = losses.Squared(target="x", features=()).on(Universe.from_sizes({"x": 3}))  # θ is the intercept
     x, data = np.asarray(risk.label()).reshape(-1), np.array([0.0, 0.0, 1.0])
     config = convex_pmw.configure(
         Budget(1.0, 1e-6), cells=3, rows=1e9, queries=1, beta=0.1, scale_S=S, alpha=alpha, step="paper",
-        oracle=OutputPerturbation(2.0, 1.0, 1, S),
+        oracle=OutputPerturbationOracle(2.0, 1.0, 1, S),
     )  # fmt: skip
     T = convex_pmw.update_bound(alpha, 3, S, "paper")
 
     def updates(sign: float) -> int:
         log_w = np.zeros(3)
         for made in range(T + 1):
-            believed = np.array([normalized(log_w) @ x])  # θ̂
+            believed = np.array([normalize(log_w) @ x])  # θ̂
             if float(believed[0] - data @ x) ** 2 / 2 < alpha / 2:
                 return made
             log_w = log_w + sign * convex_pmw.log_factor(config, risk, Minimum(believed, 0.0, 0.0), x[2:]).reshape(-1)
         return T + 1
 
     what = "updates until the error is below α/2 (it was stopped after T + 1)"
-    return Finding(what, updates(-1.0), T), Finding(what, updates(1.0), T)  # the printed update has the opposite sign
+    return ErratumFinding(what, updates(-1.0), T), ErratumFinding(
+        what, updates(1.0), T
+    )  # the printed update has the opposite sign
 
 
 @erratum(
@@ -69,7 +71,7 @@ def update_sign() -> tuple[Finding, Finding]:
     instead="η = √(log|X| / T) / S",
     module="hedgerow.textbook.convex_pmw",
 )
-def step_without_scale() -> tuple[Finding, Finding]:
+def step_without_scale() -> tuple[ErratumFinding, ErratumFinding]:
     """Compare the average regret of both steps with the bound of Lemma 3.4."""
     T, S = 100, 100.0
     alpha = 8 * S * math.sqrt(math.log(2) / T)  # for which 64S²log|X|/α² is T
@@ -77,7 +79,7 @@ def step_without_scale() -> tuple[Finding, Finding]:
     def regret(eta: float) -> float:
         log_w, total, suffered = np.zeros(2), np.zeros(2), 0.0
         for _ in range(T):
-            believed = normalized(log_w)
+            believed = normalize(log_w)
             u = np.array([S, -S]) if believed[0] >= believed[1] else np.array([-S, S])
             suffered += float(u @ believed)
             total += u
@@ -87,7 +89,7 @@ def step_without_scale() -> tuple[Finding, Finding]:
     limit = 2 * S * math.sqrt(math.log(2) / T)
     ours = convex_pmw.step_size(alpha, S, "paper")
     what = "average regret, against Lemma 3.4's bound"
-    return Finding(what, regret(math.sqrt(math.log(2) / T)), limit), Finding(what, regret(ours), limit)
+    return ErratumFinding(what, regret(math.sqrt(math.log(2) / T)), limit), ErratumFinding(what, regret(ours), limit)
 
 
 @erratum(
@@ -107,7 +109,7 @@ def step_without_scale() -> tuple[Finding, Finding]:
     instead="the one-sided directional derivative u(x) = ℓ′_x(θ̂; θ − θ̂)",
     module="hedgerow.convex.bound_loss",
 )
-def any_subgradient() -> tuple[Finding, Finding]:
+def any_subgradient() -> tuple[ErratumFinding, ErratumFinding]:
     """Compare the progress of an update with the error, for a subgradient and for the directional derivative."""
     risk = losses.Absolute(target="x", features=()).on(Universe.from_sizes({"x": 3}))  # θ is the intercept
     believed, data = np.array([0.05, 0.9, 0.05]), np.array([0.0, 0.0, 1.0])
@@ -123,7 +125,9 @@ def any_subgradient() -> tuple[Finding, Finding]:
 
     error = float(data @ np.abs(middle - label))
     what = "progress ⟨u, D̂ − D⟩, against the error ℓ_D(θ̂) − ℓ_D(θ)"
-    return Finding(what, progress(printed), error, "at least"), Finding(what, progress(ours), error, "at least")
+    return ErratumFinding(what, progress(printed), error, "at least"), ErratumFinding(
+        what, progress(ours), error, "at least"
+    )
 
 
 @erratum(
@@ -140,15 +144,15 @@ def any_subgradient() -> tuple[Finding, Finding]:
     instead="the available ρ is divided among the calls",
     module="hedgerow.privacy.budget",
 )
-def oracle_epsilon() -> tuple[Finding, Finding]:
+def oracle_epsilon() -> tuple[ErratumFinding, ErratumFinding]:
     """Compute the δ of all oracle calls at ε/2."""
     epsilon, delta, T = 30.0, 1e-6, 1000
     printed = epsilon / math.sqrt(8 * T * math.log(4 / delta))
     ours = math.sqrt(2 * Budget(epsilon / 2, delta / 2).total / T)  # an ε₀-private call costs ρ = ε₀²/2 at most
     what = "δ of all calls at ε/2, against δ/2"
     return (
-        Finding(what, randomised_response_delta(epsilon / 2, printed, T, delta / (4 * T)), delta / 2),
-        Finding(what, randomised_response_delta(epsilon / 2, ours, T), delta / 2),
+        ErratumFinding(what, randomized_response_delta(epsilon / 2, printed, T, delta / (4 * T)), delta / 2),
+        ErratumFinding(what, randomized_response_delta(epsilon / 2, ours, T), delta / 2),
     )
 
 
@@ -165,7 +169,7 @@ def oracle_epsilon() -> tuple[Finding, Finding]:
     instead="2S/n if a row is replaced, S/n if one is added or removed",
     module="hedgerow.privacy.budget",
 )
-def sensitivity() -> tuple[Finding, Finding]:
+def sensitivity() -> tuple[ErratumFinding, ErratumFinding]:
     """Compute the most by which one row moves n·err."""
     n, S = 100, 2.0
 
@@ -175,7 +179,7 @@ def sensitivity() -> tuple[Finding, Finding]:
 
     moved = n * abs(error(n // 2 + 1) - error(n // 2))
     what = "how far one row moves n·err"
-    return Finding(what, moved, 3.0), Finding(what, moved, Budget(1.0, 1e-6).bounded(S))
+    return ErratumFinding(what, moved, 3.0), ErratumFinding(what, moved, Budget(1.0, 1e-6).bounded_sum(S))
 
 
 @erratum(
@@ -187,13 +191,13 @@ def sensitivity() -> tuple[Finding, Finding]:
     instead="2/n",
     module="hedgerow.privacy.budget",
 )
-def histogram_distance() -> tuple[Finding, Finding]:
+def histogram_distance() -> tuple[ErratumFinding, ErratumFinding]:
     """Compute the ℓ1 distance of two histograms that differ in one row."""
     n = 10
     one, other = np.array([n, 0]) / n, np.array([n - 1, 1]) / n
     moved = n * float(np.abs(one - other).sum())
     what = "n·‖D − D′‖₁ of two tables that differ in one row"
-    return Finding(what, moved, 1.0), Finding(what, moved, Budget(1.0, 1e-6).marginal_l1())
+    return ErratumFinding(what, moved, 1.0), ErratumFinding(what, moved, Budget(1.0, 1e-6).marginal_l1())
 
 
 @erratum(
@@ -208,7 +212,7 @@ def histogram_distance() -> tuple[Finding, Finding]:
     instead="Theorem 3.1 with its S",
     module="hedgerow.textbook.bounds",
 )
-def rows_without_scale() -> tuple[Finding, Finding]:
+def rows_without_scale() -> tuple[ErratumFinding, ErratumFinding]:
     """Compare the rows of the claim with those of Theorem 3.1."""
     S, alpha, beta, epsilon, delta, k = 8.0, 0.5, 0.1, 1.0, 1e-6, 1000
     T = convex_pmw.update_bound(alpha, 1024, S, "paper")
@@ -216,7 +220,7 @@ def rows_without_scale() -> tuple[Finding, Finding]:
     needed = 256 * S * math.sqrt(T * math.log(2 / (delta / 2))) * math.log(4 * k / (beta / 2)) / (epsilon / 2 * alpha)
     ours = bounds.threshold_game_rows(alpha, beta / 2, epsilon / 2, delta / 2, k, T, S)
     what = "rows, against Theorem 3.1's"
-    return Finding(what, claimed, needed, "at least"), Finding(what, ours, needed, "at least")
+    return ErratumFinding(what, claimed, needed, "at least"), ErratumFinding(what, ours, needed, "at least")
 
 
 @erratum(
@@ -232,7 +236,7 @@ def rows_without_scale() -> tuple[Finding, Finding]:
     instead="the rate of strongly convex losses, L²G²/(Δ(εn)²)",
     module="hedgerow.erm.rates",
 )
-def strongly_convex_rows() -> tuple[Finding, Finding]:
+def strongly_convex_rows() -> tuple[ErratumFinding, ErratumFinding]:
     """Compare the growth of the rows for a smaller α with that of Theorem 4.6."""
 
     def risk(rows: int) -> float:
@@ -240,15 +244,15 @@ def strongly_convex_rows() -> tuple[Finding, Finding]:
 
     power = -math.log(4) / math.log(risk(40_000) / risk(10_000))  # risk ∝ n^(−1/power)
     what = "n(α/4)/n(α) by Theorem 3.8, where 1/ε₀ grows by 4; against Theorem 4.6's"
-    return Finding(what, 4 * 4.0, 8.0), Finding(what, 4 * 4.0**power, 8.0)
+    return ErratumFinding(what, 4 * 4.0, 8.0), ErratumFinding(what, 4 * 4.0**power, 8.0)
 
 
 NOTED = (
-    Noted(
+    NotedErratum(
         ULLMAN,
         "Theorem 3.8",
         "√log|X|·log(4/δ) is more than Claim 3.2's T gives, √(log|X|·log(4/δ)). The statement is true, but larger "
         "than needed.",
     ),
-    Noted(ULLMAN, "§3.4.2", "ℓ(θ, x) ∈ [b_x, S] should read [b_x, b_x + S]: an interval of width S."),
+    NotedErratum(ULLMAN, "§3.4.2", "ℓ(θ, x) ∈ [b_x, S] should read [b_x, b_x + S]: an interval of width S."),
 )

@@ -9,7 +9,7 @@ import numpy as np
 from hedgerow._types import Array
 from hedgerow.errors import InvalidInput
 from hedgerow.privacy.events import Exponential
-from hedgerow.research.errata.erratum import WANG, Finding, Noted, erratum
+from hedgerow.research.errata.erratum import WANG, ErratumFinding, NotedErratum, erratum
 from hedgerow.textbook import multiplicative_weights as experts
 
 
@@ -26,14 +26,14 @@ from hedgerow.textbook import multiplicative_weights as experts
     instead="log₂ N in Lemmas 12.1 and 12.2, ln N from Theorem 12.3 on",
     module="hedgerow.textbook.multiplicative_weights",
 )
-def halving_logarithm() -> tuple[Finding, Finding]:
+def halving_logarithm() -> tuple[ErratumFinding, ErratumFinding]:
     """Count the mistakes of the halving algorithm among 8 experts."""
     number = np.arange(8)
     # every day is a tie, which the algorithm breaks towards "down"
     advice = np.array([(number >> bit) & 1 == 0 for bit in range(3)])
-    mistakes = experts.halving(advice, np.ones(3, dtype=bool)).mistakes
+    mistakes = experts.run_halving(advice, np.ones(3, dtype=bool)).mistakes
     what = "mistakes of Algorithm 1 among 8 experts, one of them perfect"
-    return Finding(what, mistakes, math.log(8)), Finding(what, mistakes, experts.halving_mistakes(8))
+    return ErratumFinding(what, mistakes, math.log(8)), ErratumFinding(what, mistakes, experts.halving_mistakes(8))
 
 
 @erratum(
@@ -50,7 +50,7 @@ def halving_logarithm() -> tuple[Finding, Finding]:
     instead="T ≥ 4 ln N is required; shorter games are refused",
     module="hedgerow.textbook.multiplicative_weights",
 )
-def regret_of_few_rounds() -> tuple[Finding, Finding]:
+def regret_of_few_rounds() -> tuple[ErratumFinding, ErratumFinding]:
     """Compute the regret of too few rounds, and of the fewest rounds allowed."""
     N, T = 100, 2
     first = np.where(np.arange(N) < 66, 1.0, 0.0)
@@ -71,10 +71,10 @@ def regret_of_few_rounds() -> tuple[Finding, Finding]:
         T_ours = math.ceil(4 * math.log(N))
     else:
         T_ours = T
-    printed = Finding(
+    printed = ErratumFinding(
         "regret of 2 rounds, against 2√(T ln N)", regret(T, math.sqrt(math.log(N) / T)), 2 * math.sqrt(T * math.log(N))
     )
-    ours = Finding(
+    ours = ErratumFinding(
         f"regret of the fewest rounds allowed, {T_ours}, against 2√(T ln N)",
         regret(T_ours, experts.learning_rate(N, T_ours)),
         experts.regret_bound(N, T_ours),
@@ -98,7 +98,7 @@ def regret_of_few_rounds() -> tuple[Finding, Finding]:
     instead="the exponential mechanism over all k queries, which favors those with large errors",
     module="hedgerow.textbook.mwem",
 )
-def restricted_choice() -> tuple[Finding, Finding]:
+def restricted_choice() -> tuple[ErratumFinding, ErratumFinding]:
     """Compute the privacy loss of a choice among some queries, and among all."""
     n, alpha, epsilon = 10, 0.19, 1.0
     queries, p = np.array([[1.0, 0.0], [0.0, 0.9]]), np.array([0.5, 0.5])
@@ -117,23 +117,23 @@ def restricted_choice() -> tuple[Finding, Finding]:
             return float(np.abs(np.log(one) - np.log(other)).max())
 
     what = "privacy loss of the choice, against ε₀"
-    return Finding(what, loss(True), epsilon), Finding(what, loss(False), epsilon)
+    return ErratumFinding(what, loss(True), epsilon), ErratumFinding(what, loss(False), epsilon)
 
 
 NOTED = (
-    Noted(
+    NotedErratum(
         WANG,
         "the introduction",
         "“the error will be n = O(…)” repeats the sample complexity; the error is the α it is solved for.",
     ),
-    Noted(WANG, "(12.3)", "1 − ℓᵗ·pᵗ lacks γ, which (12.4) has."),
-    Noted(WANG, "(12.6)", "The middle sum (ℓᵢᵗ)² lacks γ², which the last term has."),
-    Noted(
+    NotedErratum(WANG, "(12.3)", "1 − ℓᵗ·pᵗ lacks γ, which (12.4) has."),
+    NotedErratum(WANG, "(12.6)", "The middle sum (ℓᵢᵗ)² lacks γ², which the last term has."),
+    NotedErratum(
         WANG,
         "(12.7)",
         "γ²T² should be γ²T; (12.8) follows from that and not from the printed formula.",
     ),
-    Noted(
+    NotedErratum(
         WANG,
         "§12.2.2, accuracy",
         "The exponential mechanism errs by O(log k/(ε₀n)), not O(log|D|/(ε₀n)): it chooses among k queries.",

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow._extras import extra
-from hedgerow._progress import counting_bar
+from hedgerow._progress import show_bar
 from hedgerow.errors import BudgetExceeded
 from hedgerow.generalise.holdout import Holdout, Score
 from hedgerow.privacy.budget import Budget
@@ -69,7 +69,7 @@ def false_discovery(
 
     held = Holdout(test, budget, train=train, rounds=rounds, questions=features)
     answers = np.full(features, TRUTH)
-    with counting_bar("asking the holdout", features, progress) as advance, suppress(BudgetExceeded):
+    with show_bar("asking the holdout", features, progress) as advance, suppress(BudgetExceeded):
         for j in range(features):
             answers[j] = held.score(lambda X, j=j: X[:, j], name=f"feature {j}").value
             advance()

@@ -21,7 +21,7 @@ from hedgerow._extras import extra
 from hedgerow.answer import Answer
 from hedgerow.convex.minimize import BoundMinimize, minimize
 from hedgerow.convex.sets import L2Ball
-from hedgerow.convex.solver.public_minimum import minimised
+from hedgerow.convex.solver.public_minimum import minimize_over
 from hedgerow.data import DataSource, Table
 from hedgerow.demo import path, universe
 from hedgerow.losses import (
@@ -92,12 +92,12 @@ def _stepwise(
             if name not in (study.target, *without, *chosen):
                 query = minimize(replace(study, features=(*chosen, name)), BALL)
                 answer = yield query
-                risks[name] = _believed(session, query, answer)
+                risks[name] = _hypothesis_risk(session, query, answer)
         chosen = (*chosen, min(risks, key=risks.__getitem__))
     return chosen
 
 
-def _believed(session: Session, query: Query, answer: Answer) -> float:
+def _hypothesis_risk(session: Session, query: Query, answer: Answer) -> float:
     """Return the risk of the answer on the hypothesis. Public."""
     bound = cast(BoundMinimize, query.on(session.universe))
     return bound.risk.objective(session.hypothesis.marginal(bound.attributes)).value(answer.value)
@@ -127,7 +127,7 @@ def alone(session: Session, data: DataSource, query: Query, share: float, rng: n
     bound = cast(BoundMinimize, query.on(session.universe))
     risk, n, p, steps = bound.risk, session.rows, bound.risk.dimension, 100
     counts = data.marginal(bound.attributes)
-    objective, least = risk.objective(counts), minimised(risk, counts, bound.over, 1e-5).value
+    objective, least = risk.objective(counts), minimize_over(risk, counts, bound.over, 1e-5).value
     L = risk.lipschitz(bound.over)
     sigma = session.budget.gradient(L) * math.sqrt(steps / (2 * share * session.budget.rho()))
     usual = bound.over.diameter_l2(p) / math.sqrt(steps * (L**2 + p * (sigma / n) ** 2))

@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow._types import Array, Names
-from hedgerow.engine.practical.measurement import Measurement, Rows, varying
+from hedgerow.engine.practical.measurement import Measurement, RowCountInterval, varying_names
 from hedgerow.privacy.events import Gaussian, Laplace
 from hedgerow.query.linear import Linear, Products, answer_all
 from hedgerow.universe.universe import Universe
@@ -146,16 +146,16 @@ class ErrorBars:
         """Record the release of such a number: it takes its share of β as any measurement does."""
         self._numbers += 1
 
-    def distance(self, names: Names, believed: Array, rows: Rows) -> float:
+    def distance(self, names: Names, believed: Array, rows: RowCountInterval) -> float:
         """Return a bound on the ℓ2 distance of the true fractions from ``believed``; infinite if never measured."""
-        names = varying(self._universe, names)
+        names = varying_names(self._universe, names)
         believed = believed.reshape(self._universe.sizes(names))
         if not names:
             return 0.0
         cells = self._universe.cells(names)
         known = [
             (m.onto(names), _table_norm(m, doubt, self._universe.cells(m.attributes), cells, len(names)))
-            for m, doubt in self._supporting(names)
+            for m, doubt in self._supporting_measurements(names)
         ]
         if self._overview is not None and self._overview.covers(names):
             x = self._overview_doubt + _doubt_of("tables") + math.log(len(self._overview.sets))
@@ -167,14 +167,16 @@ class ErrorBars:
 
     def covers(self, names: Names) -> bool:
         """Return True if some measurement estimates the counts on these attributes."""
-        return bool(self._supporting(names)) or (self._overview is not None and self._overview.covers(names))
+        return bool(self._supporting_measurements(names)) or (
+            self._overview is not None and self._overview.covers(names)
+        )
 
     def deviations(self, names: Names, queries: Sequence[Linear]) -> Array:
         """Return the standard deviation, in rows, of the best measurement of each query; infinite without one."""
         found = np.full(len(queries), math.inf)
         if self._overview is not None and self._overview.covers(names):
             found = self._overview.deviations(names, queries)
-        support = self._supporting(names)
+        support = self._supporting_measurements(names)
         if support:
             cells = self._universe.cells(names)
             total, squares = _sums(queries)
@@ -187,7 +189,7 @@ class ErrorBars:
                 found[i] = min(found[i], math.sqrt(measurement.variance))
         return found
 
-    def intervals(self, queries: Sequence[Linear], rows: Rows) -> tuple[Array, Array]:
+    def intervals(self, queries: Sequence[Linear], rows: RowCountInterval) -> tuple[Array, Array]:
         """Return lower and upper ends for the true fraction of each query; [0, 1] where nothing is known."""
         low, high = np.zeros(len(queries)), np.ones(len(queries))
         groups: dict[Names, list[int]] = {}
@@ -214,7 +216,7 @@ class ErrorBars:
                 high[i] = min(high[i], (y + width) / rows.low + measurement.rounding)
         return low, np.maximum(low, high)
 
-    def rows(self) -> Rows:
+    def rows(self) -> RowCountInterval:
         """Return n as estimated from the tables' totals: every total is a noisy count of all rows."""
         low, high, weighted, weights = 1.0, math.inf, 0.0, 0.0
         if self._overview is not None:
@@ -232,9 +234,9 @@ class ErrorBars:
             weighted += total / (cells * measurement.variance)
             weights += 1 / (cells * measurement.variance)
         high = max(low, high)
-        return Rows(min(high, max(low, weighted / weights)), low, high, 1 / math.sqrt(weights))
+        return RowCountInterval(min(high, max(low, weighted / weights)), low, high, 1 / math.sqrt(weights))
 
-    def cell_intervals(self, names: Names, rows: Rows) -> tuple[Array, Array]:
+    def cell_intervals(self, names: Names, rows: RowCountInterval) -> tuple[Array, Array]:
         """Return lower and upper ends for every cell of a marginal, as if its cells were asked one by one."""
         shape = self._universe.sizes(names)
         if not names:
@@ -245,7 +247,7 @@ class ErrorBars:
         known: list[tuple[Array, float]] = []
         if self._overview is not None and self._overview.covers(names):
             known.append((self._overview.onto(names), float(self._joint_width(names, one)[0])))
-        for measurement, doubt in self._supporting(names):
+        for measurement, doubt in self._supporting_measurements(names):
             merged = self._universe.cells(measurement.attributes) / cells
             norm = np.array([math.sqrt((1 - 1 / cells) * merged)])
             known.append((measurement.onto(names), float(self._width(measurement, doubt, one, norm, cells)[0])))
@@ -259,9 +261,9 @@ class ErrorBars:
                 high = np.minimum(high, self.cell_intervals(part, rows)[1].reshape(wide))
         return low, np.maximum(low, high)
 
-    def _group(self, names: Names, asked: Sequence[Linear], rows: Rows) -> tuple[Array, Array]:
+    def _group(self, names: Names, asked: Sequence[Linear], rows: RowCountInterval) -> tuple[Array, Array]:
         """Return intervals of queries on the same, measured attributes."""
-        support = self._supporting(names)
+        support = self._supporting_measurements(names)
         overview = self._overview if self._overview is not None and self._overview.covers(names) else None
         cells = self._universe.cells(names)
         total, squares = _sums(asked)
@@ -290,7 +292,7 @@ class ErrorBars:
         """
         assert self._overview is not None
         base = self._overview_doubt + math.log(len(self._overview.sets))
-        ordered, rounding = self._ordered(asked[0].attributes), self._overview.rounding
+        ordered, rounding = self._order(asked[0].attributes), self._overview.rounding
         code = _code(asked, ordered)
         table = math.sqrt(self._universe.cells(names)) + math.sqrt(2 * (base + _doubt_of("tables")))
         # Grid steps are at most 2·rounding standard deviations, because rounding² is Σ (step/2)²·entries/deviation².
@@ -306,7 +308,7 @@ class ErrorBars:
         """Return how large ⟨q − c, Z⟩ may be, by the smallest class q belongs to."""
         event, measured = measurement.event, self._universe.cells(measurement.attributes)
         base = doubt + _doubt_of_subset(len(measurement.attributes), len(asked[0].attributes))
-        ordered = self._ordered(asked[0].attributes)
+        ordered = self._order(asked[0].attributes)
         code = _code(asked, ordered)
         others = np.isinf(code)
         product, x = _tail(event, norm, base + np.where(others, 0.0, code)), base + _doubt_of("tables")
@@ -321,10 +323,10 @@ class ErrorBars:
         width: Array = np.where(others, table, np.minimum(product, table))
         return width
 
-    def _ordered(self, names: Names) -> list[bool]:
+    def _order(self, names: Names) -> list[bool]:
         return [self._universe[name].ordered for name in names]
 
-    def _supporting(self, names: Names) -> list[tuple[Measurement, float]]:
+    def _supporting_measurements(self, names: Names) -> list[tuple[Measurement, float]]:
         """Return the three most precise measurements that contain these attributes."""
         if names not in self._supports:
             wanted = set(names)
@@ -335,7 +337,7 @@ class ErrorBars:
         return self._supports[names]
 
     def _bound_by_parts(
-        self, queries: Sequence[Linear], groups: dict[Names, list[int]], rows: Rows, low: Array, high: Array
+        self, queries: Sequence[Linear], groups: dict[Names, list[int]], rows: RowCountInterval, low: Array, high: Array
     ) -> None:
         """Tighten the intervals of conjunctions by Fréchet's bounds, in place.
 

@@ -13,8 +13,8 @@ import numpy as np
 
 from hedgerow._types import Array, Names
 from hedgerow.engine.practical.bars.error_bars import ErrorBars, JointEstimate
-from hedgerow.engine.practical.fit.value_groups import Merging
-from hedgerow.engine.practical.measurement import Measurement, Rows
+from hedgerow.engine.practical.fit.value_groups import ValueGroups
+from hedgerow.engine.practical.measurement import Measurement, RowCountInterval
 from hedgerow.privacy.events import Gaussian, Laplace
 from hedgerow.query.linear import Linear
 
@@ -22,7 +22,7 @@ from hedgerow.query.linear import Linear
 class MergedBars:
     """The counterpart of ``ErrorBars`` for measurements of values and of groups."""
 
-    def __init__(self, merging: Merging, beta: float) -> None:
+    def __init__(self, merging: ValueGroups, beta: float) -> None:
         self._merging = merging
         self._values, self._groups = ErrorBars(merging.universe, beta / 2), ErrorBars(merging.inner, beta / 2)
         self.shares: list[int] = []
@@ -64,16 +64,16 @@ class MergedBars:
 
     # Knowledge is about both.
 
-    def rows(self) -> Rows:
+    def rows(self) -> RowCountInterval:
         """Return n, with the intersection of both intervals."""
         if not (self._has_values and self._has_groups):
             return self._values.rows() if self._has_values else self._groups.rows()
         a, b = self._values.rows(), self._groups.rows()
         low, high = max(a.low, b.low), min(a.high, b.high)
         high = max(low, high)
-        return Rows(min(high, max(low, b.estimate)), low, high, b.deviation)
+        return RowCountInterval(min(high, max(low, b.estimate)), low, high, b.deviation)
 
-    def intervals(self, queries: Sequence[Linear], rows: Rows) -> tuple[Array, Array]:
+    def intervals(self, queries: Sequence[Linear], rows: RowCountInterval) -> tuple[Array, Array]:
         """Return intervals for the true fractions: the intersection of those by values and those by groups."""
         low, high = self._values.intervals(queries, rows)
         pairs = [self._merging.around(query) for query in queries]
@@ -81,7 +81,7 @@ class MergedBars:
         low, high = np.maximum(low, least[::2]), np.minimum(high, most[1::2])
         return low, np.maximum(low, high)
 
-    def cell_intervals(self, names: Names, rows: Rows) -> tuple[Array, Array]:
+    def cell_intervals(self, names: Names, rows: RowCountInterval) -> tuple[Array, Array]:
         """Return intervals for every cell of a table of values.
 
         A cell of values is at most its cell of groups, and equal to it where each of its groups has one value.
@@ -120,7 +120,7 @@ class MergedBars:
                 found[i] = min(found[i], whole * self._merging.part(query, above))
         return found
 
-    def distance(self, names: Names, believed: Array, rows: Rows) -> float:
+    def distance(self, names: Names, believed: Array, rows: RowCountInterval) -> float:
         """Return a bound on the ℓ2 distance of the true fractions from ``believed``."""
         by_values = self._values.distance(names, believed, rows)
         return (

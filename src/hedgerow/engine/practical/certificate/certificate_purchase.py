@@ -1,4 +1,4 @@
-"""Buy a certificate: decide what is released, from which tables and with which noise (see ``certificate``).
+"""Buy a certificate: decide what is released, from which tables and with which noise (see ``certified_bounds``).
 
 Everything is planned from public sizes, the budget and public knowledge. The plan is charged. Then the tables are
 scanned, and each number is drawn.
@@ -18,15 +18,15 @@ from hedgerow._types import Names
 from hedgerow.data.source import DataSource
 from hedgerow.engine.practical.certificate.certified_bounds import (
     MOST_WORK,
+    CertifiableAnswers,
     Certificate,
-    Certified,
+    CertificateLimit,
+    CertifiedCounts,
     Class,
-    Known,
-    Limit,
     ordered_axes,
     small_sets,
 )
-from hedgerow.engine.practical.certificate.expected_errors import USUAL, ahead, part_of_boxes
+from hedgerow.engine.practical.certificate.expected_errors import USUAL, guess_in_steps, part_of_boxes
 from hedgerow.engine.practical.certificate.largest_errors import (
     Steps,
     boxes_with,
@@ -35,7 +35,7 @@ from hedgerow.engine.practical.certificate.largest_errors import (
     largest_of_means,
     sum_of_errors,
 )
-from hedgerow.engine.practical.measurement import Rows, varying
+from hedgerow.engine.practical.measurement import RowCountInterval, varying_names
 from hedgerow.errors import BudgetExceeded
 from hedgerow.privacy.allowance import Allowance, Amount
 from hedgerow.privacy.budget import Budget
@@ -59,15 +59,15 @@ LOOKED_AT = 100  # pairs that the guess of a mean's typical error is computed fr
 WHY = "certificate"  # the reason, as the ledger stores it
 
 
-def certified(
+def buy_certificate(
     data: DataSource,
     noise: Noise,
-    known: Known,
+    known: CertifiableAnswers,
     allowance: Allowance,
     beta: float,
     beta_of_rows: float,
     planned: float = 0.0,
-) -> Certified | None:
+) -> CertifiedCounts | None:
     """Spend the allowance on a certificate of ``known``; return None if its noise would drown it.
 
     All decisions are public. ``beta_of_rows`` is the failure probability of the bars by which n is known, where it is
@@ -76,23 +76,23 @@ def certified(
     family = small_sets(known)
     if not family:
         return None
-    plan = _planned(known, family, allowance, beta)
+    plan = _plan(known, family, allowance, beta)
     grid = 1.0 if plan.mean is None else plan.mean.grid  # grid of the mean; planned noise may be on a finer grid
     if quantile(plan.margin, plan.doubts["products"]) > HELPS * known.rows.low:
         return None
-    found = Certified(known, family)
+    found = CertifiedCounts(known, family)
     found.bits = plan.bits
     try:
-        plan, receipt = _charged(plan, allowance, planned)
+        plan, receipt = _charge_plan(plan, allowance, planned)
     except BudgetExceeded:  # only after a crash, when lost draws are paid for twice: go on without a certificate
         return None
-    differences = _scanned(data, found, family)
+    differences = _scan(data, found, family)
     total, farthest = _of_all(found, differences(), family, plan)
     if plan.mean is not None:
         mean = rounded_mean(total, plan.bits, grid)
         found.typical = max(0.0, float(noise.add(mean, receipt))) * alike(known.universe, plan.weights)
-    lead = ahead(_usual_of_means(known, plan.numbers, found.typical or 0.0), plan.bits)
-    exceeding = max(-MOST_STEPS, min(_exceeding(found, differences(), plan.numbers, lead), MOST_STEPS))
+    lead = guess_in_steps(_usual_of_means(known, plan.numbers, found.typical or 0.0), plan.bits)
+    exceeding = max(-MOST_STEPS, min(_largest_excess(found, differences(), plan.numbers, lead), MOST_STEPS))
     found.margin = float(noise.add(math.ldexp(exceeding, -plan.bits), receipt))
     found.margin += quantile(plan.margin, plan.doubts["products"])
     if plan.numbers:  # one step more, because the errors of means were rounded down
@@ -100,7 +100,7 @@ def certified(
     for size, event in plan.anything.items():
         exact = math.ldexp(min(farthest[size], MOST_STEPS), -plan.bits)
         found.anything[size] = max(0.0, float(noise.add(exact, receipt))) + quantile(event, plan.doubts["any"])
-    found.certificate = _stated(known, found, family, plan, beta_of_rows)
+    found.certificate = _statement(known, found, family, plan, beta_of_rows)
     return found
 
 
@@ -110,7 +110,7 @@ def is_drowned(amount: Amount, rows: float, beta: float) -> bool:
     return quantile(part.count(), beta) > HELPS * rows
 
 
-def _charged(plan: _Plan, allowance: Allowance, planned: float) -> tuple[_Plan, Receipt]:
+def _charge_plan(plan: _CertificatePlan, allowance: Allowance, planned: float) -> tuple[_CertificatePlan, Receipt]:
     """Charge the plan, and return it with the noise that was paid for, which is smaller where it is planned."""
     gaussian = [event for event in plan.events if isinstance(event, Gaussian)]
     if not gaussian:
@@ -122,21 +122,27 @@ def _charged(plan: _Plan, allowance: Allowance, planned: float) -> tuple[_Plan, 
     return replace(plan, mean=mean, margin=margin, anything=dict(zip(plan.anything, anything, strict=True))), receipt
 
 
-def _stated(
-    known: Known, found: Certified, family: dict[int, list[Names]], plan: _Plan, beta_of_rows: float
+def _statement(
+    known: CertifiableAnswers,
+    found: CertifiedCounts,
+    family: dict[int, list[Names]],
+    plan: _CertificatePlan,
+    beta_of_rows: float,
 ) -> Certificate:
     """Return the public statement of what was certified, for every class and size."""
-    attributes, limits = len(varying(known.universe, known.universe.names)), []
+    attributes, limits = len(varying_names(known.universe, known.universe.names)), []
     kinds: tuple[Class, ...] = ("products", "any")
     for kind, (size, sets) in itertools.product(kinds, family.items()):
         of_any = found.anything[size] + max(found.rounding[names] for names in sets)
         rows = min(of_any, max(found.flat(names) for names in sets)) if kind == "products" else of_any
         bar = (rows + known.rows.off) / known.rows.low
-        limits.append(Limit(kind, size, bar, len(sets), math.comb(attributes, size), plan.doubts[kind]))
+        limits.append(CertificateLimit(kind, size, bar, len(sets), math.comb(attributes, size), plan.doubts[kind]))
     if plan.numbers:
         rows = found.means + max(found.rounding[names] for names in plan.numbers)
         bar = (rows + known.rows.off) / known.rows.low
-        limits.append(Limit("means", 2, bar, len(plan.numbers), math.comb(attributes, 2), plan.doubts["products"]))
+        limits.append(
+            CertificateLimit("means", 2, bar, len(plan.numbers), math.comb(attributes, 2), plan.doubts["products"])
+        )
     return Certificate(
         tuple(limits),
         None if found.typical is None else found.typical / known.rows.estimate,
@@ -148,7 +154,7 @@ def _stated(
 
 
 @dataclass(frozen=True)
-class _Plan:
+class _CertificatePlan:
     """The noise of the numbers to be drawn: the mean over boxes, if any; T; and A by the number of attributes.
 
     ``numbers`` are the pairs with an ordered attribute, whose means are certified.
@@ -169,7 +175,7 @@ class _Plan:
         return [event for event in drawn if event is not None]
 
 
-def _planned(known: Known, family: dict[int, list[Names]], amount: Amount, beta: float) -> _Plan:
+def _plan(known: CertifiableAnswers, family: dict[int, list[Names]], amount: Amount, beta: float) -> _CertificatePlan:
     """Divide amount and β among the numbers to be released, and fix their noise."""
     sets = [t for sets in family.values() for t in sets]
     weights = mean_weights(known.universe, [t for t in sets if not known.measures(t)] or sets)
@@ -181,7 +187,7 @@ def _planned(known: Known, family: dict[int, list[Names]], amount: Amount, beta:
     bits = step_bits(known.rows, _scale(of_any.noise(one, one)))
     mean = _mean_noise(of_mean, mean_sensitivity(known.universe, weights, amount.budget)) if weights else None
     doubt = beta / sum(part * DOUBTS[kind] for kind, part in parts.items())
-    return _Plan(
+    return _CertificatePlan(
         mean,
         of_margin.noise(one, one, 2.0**-bits),
         {size: of_any.noise(one, one, 2.0**-bits) for size in family},
@@ -192,7 +198,7 @@ def _planned(known: Known, family: dict[int, list[Names]], amount: Amount, beta:
     )
 
 
-def step_bits(rows: Rows, scale: float) -> int:
+def step_bits(rows: RowCountInterval, scale: float) -> int:
     """Return the bits of a step, which is 2^-bits rows.
 
     Steps are as fine as 2^52 steps for the rows, 2^38 for the noise, and 2^60 for 2^50 rows allow.
@@ -220,7 +226,7 @@ def quantile(event: Laplace | Gaussian, beta: float) -> float:
     return event.sigma * max(0.0, -NormalDist().inv_cdf(left))
 
 
-def _usual_of_means(known: Known, numbers: Collection[Names], typical: float) -> float:
+def _usual_of_means(known: CertifiableAnswers, numbers: Collection[Names], typical: float) -> float:
     """Guess the mean error, in rows, of a sum that a mean is made of.
 
     It is the error of the noise of its own table, or the typical error where that is smaller or no table was
@@ -277,7 +283,7 @@ def mean_sensitivity(universe: Universe, weights: dict[Names, int], budget: Budg
     most = 0
     for names, weight in weights.items():
         most += weight * math.prod(boxes_with(universe[name].size, universe[name].ordered)[1] for name in names)
-    return budget.bounded(math.ldexp(float(most), -WEIGHT_BITS) * (1 + 2.0**-40))
+    return budget.bounded_sum(math.ldexp(float(most), -WEIGHT_BITS) * (1 + 2.0**-40))
 
 
 def _mean_noise(amount: Amount, exact: float) -> Laplace | Gaussian:
@@ -289,17 +295,19 @@ def _mean_noise(amount: Amount, exact: float) -> Laplace | Gaussian:
 # Private: the tables.
 
 
-def _differences(data: DataSource, found: Certified, family: dict[int, list[Names]]) -> Iterator[tuple[Names, Steps]]:
+def _differences(
+    data: DataSource, found: CertifiedCounts, family: dict[int, list[Names]]
+) -> Iterator[tuple[Names, Steps]]:
     """Yield N_t − G_t in whole steps for every set, counting many tables in one scan. Private."""
     for some in _chunks(data.universe, [t for sets in family.values() for t in sets]):
         found.hypothesis.expect(some)
         for names, counts in zip(some, data.marginals(some), strict=True):
-            yield names, (counts << found.bits) - found.stepped(names)
+            yield names, (counts << found.bits) - found.in_steps(names)
     found.hypothesis.expect(())
 
 
-def _scanned(
-    data: DataSource, found: Certified, family: dict[int, list[Names]]
+def _scan(
+    data: DataSource, found: CertifiedCounts, family: dict[int, list[Names]]
 ) -> Callable[[], Iterable[tuple[Names, Steps]]]:
     """Return a function that gives the differences each time it is called. Private.
 
@@ -312,7 +320,10 @@ def _scanned(
 
 
 def _of_all(
-    found: Certified, differences: Iterable[tuple[Names, Steps]], family: dict[int, list[Names]], plan: _Plan
+    found: CertifiedCounts,
+    differences: Iterable[tuple[Names, Steps]],
+    family: dict[int, list[Names]],
+    plan: _CertificatePlan,
 ) -> tuple[int, dict[int, int]]:
     """Return the weighted sum of all boxes' errors, and the largest error of any weights by number of attributes."""
     total, farthest = 0, dict.fromkeys(family, 0)
@@ -323,8 +334,8 @@ def _of_all(
     return total, farthest
 
 
-def _exceeding(
-    found: Certified, differences: Iterable[tuple[Names, Steps]], numbers: Collection[Names], lead: int
+def _largest_excess(
+    found: CertifiedCounts, differences: Iterable[tuple[Names, Steps]], numbers: Collection[Names], lead: int
 ) -> int:
     """Return by how much the largest error exceeds its allowance.
 
@@ -334,7 +345,7 @@ def _exceeding(
     most = -MOST_STEPS
     for names, difference in differences:
         ordered = ordered_axes(found.universe, names)
-        for each in found.allowed(names, keep=False):
+        for each in found.allowances(names, keep=False):
             most = max(most, largest_error(difference, ordered, each.table) - each.offset)
         for axis in np.flatnonzero(ordered).tolist() if names in numbers else ():
             most = max(most, largest_of_means(difference, axis, found.places(names, axis)) + lead)

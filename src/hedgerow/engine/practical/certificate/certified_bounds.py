@@ -32,9 +32,14 @@ from typing import Literal, Protocol
 import numpy as np
 
 from hedgerow._types import Array, Names
-from hedgerow.engine.practical.certificate.expected_errors import MOST_SUM, Allowed, allowed, usual
+from hedgerow.engine.practical.certificate.expected_errors import (
+    MOST_SUM,
+    ErrorAllowance,
+    error_allowances,
+    typical_errors,
+)
 from hedgerow.engine.practical.certificate.largest_errors import PLACES, Steps, work
-from hedgerow.engine.practical.measurement import Rows, varying
+from hedgerow.engine.practical.measurement import RowCountInterval, varying_names
 from hedgerow.model.hypothesis import Hypothesis
 from hedgerow.query.linear import Linear, answer_all
 from hedgerow.query.wire_values import Json
@@ -48,7 +53,7 @@ MOST_SETS = {1: 5_000, 2: 5_000, 3: 3_000}  # most sets of each size: enough for
 Class = Literal["products", "any", "means"]
 
 
-class Known(Protocol):
+class CertifiableAnswers(Protocol):
     """The knowledge that a certificate is about (``knowledge.Knowledge``)."""
 
     @property
@@ -62,11 +67,11 @@ class Known(Protocol):
         ...
 
     @property
-    def rows(self) -> Rows:
+    def rows(self) -> RowCountInterval:
         """The public knowledge of n."""
         ...
 
-    def believed(self, names: Names) -> Array:
+    def hypothesis_table(self, names: Names) -> Array:
         """Return the hypothesis' table on ``names``."""
         ...
 
@@ -80,7 +85,7 @@ class Known(Protocol):
 
 
 @dataclass(frozen=True)
-class Limit:
+class CertificateLimit:
     """A bound on the errors of all questions of one class on sets of ``size`` attributes.
 
     The questions err by at most ``bar``, as a fraction of the rows, on ``sets`` of the ``of`` sets of that size.
@@ -109,7 +114,7 @@ class Certificate:
     ``beta_of_rows``: the probability that the interval for the number of rows fails, where that number is private.
     """
 
-    limits: tuple[Limit, ...]
+    limits: tuple[CertificateLimit, ...]
     typical: float | None
     beta_of_rows: float = 0.0
 
@@ -135,10 +140,10 @@ class Certificate:
         )
 
 
-class Certified:
+class CertifiedCounts:
     """The released numbers of a certificate in use: how far a true count may be from the certified answer."""
 
-    def __init__(self, known: Known, family: dict[int, list[Names]]) -> None:
+    def __init__(self, known: CertifiableAnswers, family: dict[int, list[Names]]) -> None:
         self.hypothesis, self.rows, self.universe = known.hypothesis, known.rows, known.universe
         self.family = {names for sets in family.values() for names in sets}
         self.rounding: dict[Names, float] = {}  # rounding error of the table in whole steps, in rows
@@ -147,11 +152,11 @@ class Certified:
         self.margin = math.inf  # rows by which an error may exceed its allowance
         self.anything: dict[int, float] = {}  # bound in rows for any weights, by the number of attributes
         self.means = math.inf  # bound in rows for the sums that means are made of
-        self._allowed: dict[Names, list[Allowed]] = {}
+        self._allowed: dict[Names, list[ErrorAllowance]] = {}
         self.certificate: Certificate | None = None
 
     @classmethod
-    def restored(cls, known: Known, record: Json) -> Certified:
+    def restore(cls, known: CertifiableAnswers, record: Json) -> CertifiedCounts:
         """Rebuild the certificate that ``state`` described; ``known`` is the knowledge it was made from."""
         made = cls(known, small_sets(known))
         made.margin, made.bits = record["margin"], record["bits"]
@@ -159,7 +164,7 @@ class Certified:
         made.rounding = dict(zip(sorted(made.family), record["rounding"], strict=True))
         made.typical, means = record["typical"], record.get("means")  # older snapshots have no "means"
         made.means = math.inf if means is None else means
-        stated = tuple(Limit(*fields) for fields in record["stated"])
+        stated = tuple(CertificateLimit(*fields) for fields in record["stated"])
         usual = None if made.typical is None else made.typical / known.rows.estimate
         made.certificate = Certificate(stated, usual, record["beta_of_rows"])
         return made
@@ -178,21 +183,23 @@ class Certified:
             "beta_of_rows": self.certificate.beta_of_rows,
         }
 
-    def believed(self, names: Names) -> Array:
+    def certified_table(self, names: Names) -> Array:
         """Return the table that was certified."""
         return self.hypothesis.marginal(names)
 
-    def allowed(self, names: Names, *, keep: bool = True) -> list[Allowed]:
+    def allowances(self, names: Names, *, keep: bool = True) -> list[ErrorAllowance]:
         """Return the allowances of questions on these attributes: public, fixed once the typical error is drawn."""
-        found = self._allowed.get(names) or allowed(self.believed(names), self.typical or 0.0, self.bits)
+        found = self._allowed.get(names) or error_allowances(
+            self.certified_table(names), self.typical or 0.0, self.bits
+        )
         if keep:
             self._allowed[names] = found
         return found
 
-    def stepped(self, names: Names) -> Steps:
+    def in_steps(self, names: Names) -> Steps:
         """Return ñ times the certified table in whole steps, and record the rounding error in rows."""
         bits = self.bits
-        expected = np.ldexp(self.rows.estimate * self.believed(names), bits)
+        expected = np.ldexp(self.rows.estimate * self.certified_table(names), bits)
         steps = np.clip(np.rint(expected), 0, MOST_SUM // expected.size)
         off = steps - expected
         self.rounding[names] = math.ldexp(float(max(off[off > 0].sum(), -off[off < 0].sum())), -bits)
@@ -204,7 +211,7 @@ class Certified:
             return np.full(len(queries), math.inf)
         pieces = self._products(names, queries)
         reach: Array = np.full(len(queries), math.inf)
-        for each in self.allowed(names):
+        for each in self.allowances(names):
             steps = each.table
             on_cells = 0.0 if steps is None else self._rows_of(answer_all(queries, lambda _, steps=steps: steps))  # type: ignore[misc]
             reach = np.minimum(reach, self._of_product(each) * pieces + on_cells)
@@ -222,7 +229,7 @@ class Certified:
 
         They are those of the table that was certified.
         """
-        lines = np.moveaxis(np.maximum(self.believed(names), 0.0), axis, -1)
+        lines = np.moveaxis(np.maximum(self.certified_table(names), 0.0), axis, -1)
         along, totals = lines @ np.linspace(0.0, 1.0, lines.shape[-1]), lines.sum(axis=-1)
         means = np.divide(along, totals, out=np.full(totals.shape, 0.5), where=totals > 0)
         places: Steps = np.clip(np.rint(means * PLACES), 0, PLACES).astype(np.int64)
@@ -271,7 +278,7 @@ class Certified:
 
         Corrected tables need not agree.
         """
-        by_pair, by_itself = self.believed(names).sum(axis=axis), self.believed((names[1 - axis],))
+        by_pair, by_itself = self.certified_table(names).sum(axis=axis), self.certified_table((names[1 - axis],))
         return self.rows.estimate * abs(float(by_pair[k] - by_itself[k]))
 
     def cells(self, names: Names) -> Array:
@@ -279,7 +286,7 @@ class Certified:
         reach: Array = np.full(self.universe.sizes(names), math.inf)
         if names not in self.family:
             return reach
-        for each in self.allowed(names):
+        for each in self.allowances(names):
             on_cells = 0.0 if each.table is None else self._rows_of(each.table)
             reach = np.minimum(reach, self._of_product(each) + on_cells)
         reach = np.minimum(reach, self.anything[len(names)])
@@ -288,10 +295,10 @@ class Certified:
 
     def flat(self, names: Names) -> float:
         """Return how many rows any product on these attributes may be off, whichever cells it is about."""
-        lines = allowed(self.believed(names), self.typical or 0.0, self.bits, flat=True)
+        lines = error_allowances(self.certified_table(names), self.typical or 0.0, self.bits, flat=True)
         return min(map(self._of_product, lines)) + self.rounding[names]
 
-    def _of_product(self, each: Allowed) -> float:
+    def _of_product(self, each: ErrorAllowance) -> float:
         """Return a product's bound apart from the allowance of its cells; sums of products have it once for each."""
         return max(0.0, math.ldexp(each.offset, -self.bits) + self.margin)
 
@@ -300,14 +307,14 @@ class Certified:
         rows: Array = np.ldexp(np.asarray(steps, dtype=float), -self.bits)
         return rows
 
-    def usual(self, names: Names, queries: Sequence[Linear]) -> Array:
+    def typical_errors(self, names: Names, queries: Sequence[Linear]) -> Array:
         """Return the expected mean error of such queries in rows; NaN if unknown. A guess, not a bound."""
         roots = self._roots(names)
         return self._usual(
             names, np.full(len(queries), math.nan) if roots is None else answer_all(queries, lambda _: roots)
         )
 
-    def usual_cells(self, names: Names) -> Array:
+    def typical_cells(self, names: Names) -> Array:
         """Return the expected mean error of each cell of a table in rows; NaN if unknown."""
         roots = self._roots(names)
         return self._usual(names, np.full(self.universe.sizes(names), math.nan) if roots is None else roots)
@@ -316,14 +323,16 @@ class Certified:
         """Return the square roots of the certified table; None if the set has no typical error."""
         if self.typical is None or names not in self.family:
             return None
-        roots: Array = np.sqrt(np.maximum(self.believed(names), 0.0))
+        roots: Array = np.sqrt(np.maximum(self.certified_table(names), 0.0))
         return roots
 
     def _usual(self, names: Names, parts: Array) -> Array:
         """Return the expected errors in rows of questions with these sums of square roots."""
         if self.typical is None or names not in self.family:
             return parts
-        rows: Array = self.typical * usual(self.believed(names), ordered_axes(self.universe, names), parts)
+        rows: Array = self.typical * typical_errors(
+            self.certified_table(names), ordered_axes(self.universe, names), parts
+        )
         return rows
 
     def distance(self, names: Names) -> float:
@@ -372,18 +381,20 @@ def _rises(vectors: Array) -> Array:
 # The family of certified sets, which is public.
 
 
-def small_sets(known: Known) -> dict[int, list[Names]]:
+def small_sets(known: CertifiableAnswers) -> dict[int, list[Names]]:
     """Return the sets of each size that are certified: all, or as many as can be scanned.
 
     If there are very many sets, only those inside the model's cliques are considered.
     """
     universe, found = known.universe, {}
-    names = varying(universe, universe.names)
+    names = varying_names(universe, universe.names)
     for size in range(1, min(LARGEST, len(names)) + 1):
         if math.comb(len(names), size) <= MOST_LISTED:
             every = set(itertools.combinations(names, size))
         else:
-            inside = (itertools.combinations(varying(universe, clique), size) for clique in known.hypothesis.cliques)
+            inside = (
+                itertools.combinations(varying_names(universe, clique), size) for clique in known.hypothesis.cliques
+            )
             every = set(itertools.islice(itertools.chain.from_iterable(inside), MOST_LISTED))
         taken: list[Names] = []
         additions, cells = 0.0, 0

@@ -36,14 +36,14 @@ MOST_SUM = 2**60  # most steps of a table
 
 
 @dataclass(frozen=True)
-class Allowed:
+class ErrorAllowance:
     """An allowance: ``offset`` steps, plus those of ``table`` on the cells of a question; None is a table of zeros."""
 
     offset: int
     table: Steps | None
 
 
-def allowed(believed: Array, typical: float, bits: int, *, flat: bool = False) -> list[Allowed]:
+def error_allowances(believed: Array, typical: float, bits: int, *, flat: bool = False) -> list[ErrorAllowance]:
     """Return the allowances of the questions on one table, each line separately, in steps of 2^-bits rows.
 
     ``typical`` is in rows. With ``flat`` only the lines that allow all questions the same are returned.
@@ -51,28 +51,28 @@ def allowed(believed: Array, typical: float, bits: int, *, flat: bool = False) -
     roots = np.sqrt(np.maximum(believed, 0.0))
     total = float(roots.sum())
     if not 0 < total < math.inf:
-        return [Allowed(0, None)]
+        return [ErrorAllowance(0, None)]
     size = sum(m > 1 for m in believed.shape) or 1
     level = min(math.ldexp(typical * FACTOR[size] * total ** (2 * POWER[size]), bits), MOST)
     found = []
     for c, slope in PIECES:
         if slope == 0:
-            found.append(Allowed(int(c * level), None))
+            found.append(ErrorAllowance(int(c * level), None))
         elif not flat:
             table = np.clip(np.rint(slope * level / total * roots), 0, MOST_SUM // roots.size)
-            found.append(Allowed(int(c * level), table.astype(np.int64)))
+            found.append(ErrorAllowance(int(c * level), table.astype(np.int64)))
     return found
 
 
-def ahead(usual: float, bits: int) -> int:
+def guess_in_steps(usual: float, bits: int) -> int:
     """Return by how many steps the sums that means are made of are to be ahead of products.
 
-    ``usual`` is the guess of the mean error of such a sum, in rows.
+    ``typical_errors`` is the guess of the mean error of such a sum, in rows.
     """
     return int(min(math.ldexp(AHEAD * usual, bits), MOST))
 
 
-def usual(believed: Array, ordered: Sequence[bool], parts: Array) -> Array:
+def typical_errors(believed: Array, ordered: Sequence[bool], parts: Array) -> Array:
     """Return the typical errors of questions with these sums ⟨q, √p⟩, in typical errors of the table's boxes."""
     total = float(np.sqrt(np.maximum(believed, 0.0)).sum())
     v = np.clip(parts / total, 0.0, 1.0) if total > 0 else np.zeros(parts.shape)

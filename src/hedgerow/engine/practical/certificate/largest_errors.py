@@ -22,7 +22,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow._compiled import compiled
+from hedgerow._compiled import compile_lazily
 
 Steps = NDArray[np.int64]
 MOST_SETS = 1 << 12  # most sets of cells that are tried, over all unordered attributes but the largest
@@ -132,7 +132,7 @@ def _all_sets(cells: int) -> Steps:
     return (np.arange(1 << cells)[:, None] >> np.arange(cells)) & 1
 
 
-@compiled()
+@compile_lazily()
 def _best_intervals(table: Steps) -> int:
     """Return the largest sum over the products of intervals of the three axes."""
     m1, m2, m3 = table.shape
@@ -152,7 +152,7 @@ def _best_intervals(table: Steps) -> int:
     return largest
 
 
-@compiled()
+@compile_lazily()
 def _best_sets(tables: Steps) -> int:
     """Return the largest sum over the first axis, intervals of the next two, and sets of cells of the last."""
     k, m1, m2, cells = tables.shape
@@ -197,7 +197,7 @@ def boxes_with(size: int, is_ordered: bool) -> tuple[int, int]:
     return size * (size + 1) // 2 - 1, (middle + 1) * (size - middle) - 1
 
 
-@compiled()
+@compile_lazily()
 def _sum_over_boxes(tables: Steps) -> tuple[int, int]:
     """Return the sum over all boxes in two parts: the high bits and the low ``LIMB`` bits."""
     k, m1, m2, m3 = tables.shape

@@ -20,7 +20,7 @@ is computed as a whole number (``excess``), whose sensitivity includes the gap t
 and all rounding.
 
 User-defined functions see public values only: such a loss is answered on the hypothesis, and neither guarded nor
-measured unless the owner vouched for it when the session was opened.
+measured unless the owner trusts it when the session was opened.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from hedgerow.convex.minimize import BoundMinimize
 from hedgerow.convex.solver.excess import Excess, excess_of, in_rows, per_row
 from hedgerow.convex.solver.gradient_sums import GradientSums
 from hedgerow.data.source import DataSource
-from hedgerow.engine.practical.guard import Watch
+from hedgerow.engine.practical.guard import GuardWatch
 from hedgerow.engine.practical.measure.prefit import LARGEST_MODEL_CELLS
 from hedgerow.engine.practical.measure.purchases import Purchases
 from hedgerow.engine.practical.public import PracticalAnswers
@@ -65,24 +65,24 @@ class Convex:
         noise: Noise,
         public: PracticalAnswers,
         purchases: Purchases,
-        watch: Watch | None,
-        vouched: tuple[Custom, ...],
+        watch: GuardWatch | None,
+        trusted_losses: tuple[Custom, ...],
     ) -> None:
         self._data, self._noise, self._public, self._known = data, noise, public, public.knowledge
-        self._purchases, self._watch, self._vouched = purchases, watch, vouched
+        self._purchases, self._watch, self._trusted = purchases, watch, trusted_losses
         self._ledger = purchases.ledger
 
     def answer(self, query: BoundMinimize, within: float | None) -> Estimate:
         """Return θ with a bar: free, bought to meet ``within``, or checked by the guard."""
         theta, error = self._public.free_minimum(query)
         if within is not None and error > within:
-            return self._bought(query, theta, error, within)
+            return self._buy(query, theta, error, within)
         # The scale of a set of one point is 0: there is nothing to compare.
         if within is None and self._watch is not None and self._watch.is_on and query.scale:
-            return self._guarded(self._watch, query, theta, error)
+            return self._ask_guard(self._watch, query, theta, error)
         return self._public.convex_estimate(query, theta, error)
 
-    def quoted(self, query: BoundMinimize, within: float | None) -> tuple[Estimate, float]:
+    def quote(self, query: BoundMinimize, within: float | None) -> tuple[Estimate, float]:
         """Return the free answer and the price of measuring how good it is, if ``within`` asks for that.
 
         Teaching the hypothesis costs more, and is not part of the price.
@@ -96,11 +96,11 @@ class Convex:
 
     # The guard.
 
-    def _guarded(self, watch: Watch, query: BoundMinimize, theta: Array, error: float) -> Estimate:
+    def _ask_guard(self, watch: GuardWatch, query: BoundMinimize, theta: Array, error: float) -> Estimate:
         """Ask the guard about the free answer; on ⊤ teach the hypothesis and answer again."""
         guard, budget = watch.guard, self._ledger.budget
         assert query.scale is not None
-        unit = budget.bounded(query.scale)  # the amount of err that corresponds to one row of a linear query
+        unit = budget.bounded_sum(query.scale)  # the amount of err that corresponds to one row of a linear query
         excess = self._excess(query, theta, SURROGATE * guard.promise * unit)
         if excess is None or error <= guard.promise * unit:
             return self._public.convex_estimate(query, theta, error)
@@ -118,7 +118,7 @@ class Convex:
 
     # Purchases.
 
-    def _bought(self, query: BoundMinimize, theta: Array, error: float, within: float) -> Estimate:
+    def _buy(self, query: BoundMinimize, theta: Array, error: float, within: float) -> Estimate:
         """Measure err until it is small enough or the budget ends; return the answer with the best bar.
 
         That bar may be wider than ``within``.
@@ -129,7 +129,7 @@ class Convex:
         for attempt in range(ATTEMPTS):
             if attempt and not self._ledger.affords(event):
                 break
-            bound = min(error, self._measured(query, replace(excess, theta=theta), event))
+            bound = min(error, self._measure_excess(query, replace(excess, theta=theta), event))
             if bound < best[1]:
                 best = theta, bound
             allowance = (self._ledger.remaining - cost) / (ATTEMPTS - attempt)
@@ -143,7 +143,7 @@ class Convex:
 
     def _excess(self, query: BoundMinimize, theta: Array, error: float) -> Excess | None:
         """Plan how err of a public θ is computed on the data; None if that is not certain for every table."""
-        if query.scale is None or not query.is_vouched(self._vouched):
+        if query.scale is None or not query.is_trusted(self._trusted):
             return None
         return excess_of(query.risk, query.over, theta, self._ledger.budget, self._known.rows.high, error)
 
@@ -152,11 +152,11 @@ class Convex:
         budget, rows = self._ledger.budget, self._known.rows
         excess = self._excess(query, theta, SURROGATE * within)
         if excess is None:
-            if not query.is_vouched(self._vouched):
+            if not query.is_trusted(self._trusted):
                 raise InvalidInput(
                     "within must be used with one of hedgerow.losses, or with a loss that the owner vouched for. "
                     f"Found {query.risk!r}. "
-                    "Ask without within, or have the owner open the session with vouched=[loss]."
+                    "Ask without within, or have the owner open the session with trusted_losses=[loss]."
                 )
             raise InvalidInput(
                 f"within must be used with a loss whose excess risk can be measured: over a bounded set, with a scale "
@@ -172,7 +172,7 @@ class Convex:
         kind = Laplace if budget.pure else Gaussian
         return excess, kind(excess.sensitivity(grid), scale, grid)
 
-    def _measured(self, query: BoundMinimize, excess: Excess, event: Laplace | Gaussian) -> float:
+    def _measure_excess(self, query: BoundMinimize, excess: Excess, event: Laplace | Gaussian) -> float:
         """Return an upper bound on err(D, θ) for a public θ, from a billed measurement."""
         receipt, width = self._purchases.number(event)
         noisy = float(self._noise.add(excess.value(self._data.marginal(query.attributes), event.grid), receipt))

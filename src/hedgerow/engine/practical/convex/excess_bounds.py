@@ -21,7 +21,7 @@ from hedgerow.model.hypothesis import Hypothesis
 FLATTEST = 1e-9  # smallest curvature, relative to the largest, that float64 can tell from none
 
 
-class Knows(Protocol):
+class HypothesisBounds(Protocol):
     """A hypothesis with bounds on its distance from the table (``knowledge.Knowledge``)."""
 
     @property
@@ -38,9 +38,9 @@ class Knows(Protocol):
         ...
 
 
-def free_answer(known: Knows, query: BoundMinimize) -> tuple[Minimum, float]:
+def free_answer(known: HypothesisBounds, query: BoundMinimize) -> tuple[Minimum, float]:
     """Return θ̂ and a bound on its excess risk, infinite if no bound is worth stating."""
-    found, marginal = query.fitted(known.hypothesis)
+    found, marginal = query.fit_on(known.hypothesis)
     distance, variation = known.distance(query.attributes, marginal), known.variation(query.attributes, marginal)
     return found, excess_bound(query, marginal, found, distance, variation)
 
@@ -80,7 +80,7 @@ def _by_variation(query: BoundMinimize, marginal: Array, found: Minimum, variati
         if not risk.outputs:
             r = np.abs(risk.loss.derivative(risk.predictor(found.theta), risk.label()) * risk.mask())
             slope = risk.objective(marginal).gradient(found.theta)
-            uphill = float(slope @ (found.theta - over.minimise(slope)))
+            uphill = float(slope @ (found.theta - over.minimize(slope)))
             bounds.append(uphill + 2 * variation * longest * float(r.max()) * R)
             if risk.is_smooth:
                 H = _curvature(risk, marginal, found.theta, R)
@@ -107,7 +107,7 @@ def _by_distance(query: BoundMinimize, marginal: Array, found: Minimum, distance
             r = risk.loss.derivative(risk.predictor(found.theta), risk.label()) ** 2
             G = risk.features.gram(_per_feature(risk, np.broadcast_to(r, risk.shape)))  # Σ g gᵀ without the ridge
             slope = risk.objective(marginal).gradient(found.theta)
-            uphill = float(slope @ (found.theta - over.minimise(slope)))
+            uphill = float(slope @ (found.theta - over.minimize(slope)))
             bounds.append(uphill + distance * R * _root_of_largest(G))
             if risk.is_smooth:
                 bounds.append(uphill + _sup_quadratic(a, C, _curvature(risk, marginal, found.theta, R), R))

@@ -8,7 +8,7 @@ opened, row_l the amount by which one row moves n·err(D, θ̂_l) (``excess``), 
 is a maximum of numbers that one row moves by at most 1, so one row moves it by at most 1. It is drawn once. Then the
 excess risk of every declared question is at most row_l·(the drawn value + the noise's quantile)/n, for all questions
 at once. Questions that already have a better free bound are left out. err is computed for a loss that is flatter far
-from θ̂ (``flattened``), by which it is no smaller.
+from θ̂ (``flatten_loss``), by which it is no smaller.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from hedgerow.convex.solver.excess import SHARES, Excess, excess_of, in_rows, pe
 from hedgerow.data.source import DataSource
 from hedgerow.engine.practical.certificate.certificate_purchase import quantile
 from hedgerow.engine.practical.convex.excess_bounds import free_answer, trivial_bound
-from hedgerow.engine.practical.free_answers import Knowledge
+from hedgerow.engine.practical.free_answers import FreeAnswers
 from hedgerow.errors import BudgetExceeded
 from hedgerow.privacy.allowance import Allowance
 from hedgerow.privacy.budget import Budget
@@ -56,7 +56,7 @@ class CertifiedLosses:
         return self.answers.get(question.key)
 
     @classmethod
-    def restored(cls, declared: Sequence[BoundMinimize], record: Json) -> CertifiedLosses:
+    def restore(cls, declared: Sequence[BoundMinimize], record: Json) -> CertifiedLosses:
         """Rebuild what ``state`` described, for the same questions in the same order."""
         found = {declared[place].key: (read_array(theta, "float64"), bar) for place, theta, bar in record}
         return cls(found, {question.key: question for question in declared if question.key in found})
@@ -70,11 +70,11 @@ class CertifiedLosses:
 def certified_losses(
     data: DataSource,
     noise: Noise,
-    known: Knowledge,
+    known: FreeAnswers,
     declared: Sequence[BoundMinimize],
     allowance: Allowance,
     beta: float,
-    vouched: Collection[Custom],
+    trusted_losses: Collection[Custom],
 ) -> CertifiedLosses:
     """Spend the allowance on the largest excess risk, or nothing if no declared question gains.
 
@@ -84,7 +84,7 @@ def certified_losses(
     reach = quantile(event, beta)
     planned: dict[Hashable, tuple[BoundMinimize, Excess]] = {}
     for question in declared[:MOST_QUESTIONS]:
-        excess = _worth(known, question, reach, allowance.budget, vouched)
+        excess = _worth(known, question, reach, allowance.budget, trusted_losses)
         if excess is not None:
             planned.setdefault(question.key, (question, excess))
     if not planned:
@@ -111,7 +111,7 @@ def bar_of(excess: Excess, upper: float, rows: float) -> float:
     return ((upper + FINEST) * per_row(excess, FINEST) * excess.unit + excess.below) / rows
 
 
-def flattened(risk: Risk, theta: Array) -> Risk:
+def flatten_loss(risk: Risk, theta: Array) -> Risk:
     """Return a loss with the same value at θ for every record, and nowhere a larger one.
 
     θ has no less excess risk by it. Squared loss continues in straight lines beyond the largest residual of θ over
@@ -131,13 +131,13 @@ def _event(allowance: Allowance) -> Laplace | Gaussian:
 
 
 def _worth(
-    known: Knowledge, question: BoundMinimize, reach: float, budget: Budget, vouched: Collection[Custom]
+    known: FreeAnswers, question: BoundMinimize, reach: float, budget: Budget, trusted_losses: Collection[Custom]
 ) -> Excess | None:
     """Plan how err of the question's answer is computed; None if the certificate cannot improve its free bound."""
-    if not question.scale or not question.is_vouched(vouched):
+    if not question.scale or not question.is_trusted(trusted_losses):
         return None
     found, error = free_answer(known, question)
-    risk = flattened(question.risk, found.theta)
+    risk = flatten_loss(question.risk, found.theta)
     aparts = [*(share * reach / known.rows.high for share in SURROGATES), *COARSE]
     planned = [
         excess_of(

@@ -24,11 +24,11 @@ from hedgerow import _memory
 from hedgerow._types import Array, Names
 from hedgerow.engine.practical.fit.residuals import Evidence
 from hedgerow.engine.practical.fit.shrinkage import as_target
-from hedgerow.engine.practical.fit.value_groups import Merging
+from hedgerow.engine.practical.fit.value_groups import ValueGroups
 from hedgerow.errors import InvalidInput
 from hedgerow.model.hypothesis import Hypothesis
 from hedgerow.model.kernels import rake
-from hedgerow.model.log_linear import Local, minimise
+from hedgerow.model.log_linear import LocalModel, minimize
 from hedgerow.model.memory_layout import fold, update_folds
 from hedgerow.query.linear import Linear
 from hedgerow.universe.universe import Universe, subsets
@@ -42,11 +42,11 @@ POOL_SWEEPS, RAKED = 6, 400  # raking sweeps of records, and the number of corre
 POOL, LARGEST_POOL = 4, 4_000_000  # records in the pool for each record drawn, and the most in all
 
 
-def fitted(names: Names, table: Array, evidence: Evidence, rows: float) -> Array:
+def fit_table(names: Names, table: Array, evidence: Evidence, rows: float) -> Array:
     """Return the table fitted to the evidence about it."""
     counts, variance = evidence.estimate(names)
-    local = Local(names, table, [names])
-    minimise(local, [as_target(rows, table, counts, variance)], rows, steps=LOCAL_STEPS, tolerance=0.5)
+    local = LocalModel(names, table, [names])
+    minimize(local, [as_target(rows, table, counts, variance)], rows, steps=LOCAL_STEPS, tolerance=0.5)
     return local.table()
 
 
@@ -84,7 +84,7 @@ class Corrections:
         if not (self._everywhere or names in inside):
             return None
         if names not in self._kept:
-            found = self._corrected(names, inside)
+            found = self._correct(names, inside)
             most = _memory.at_most(8 * _memory.ARRAY, KEPT_CELLS)  # at most an eighth of the memory limit
             if sum(table.size for table in self._kept.values()) + found.size > most:
                 self._kept = {}
@@ -97,15 +97,15 @@ class Corrections:
             return [s for s in self.outside if set(s) <= set(names)]
         return sorted((s for s in subsets(names, 2) if s in self._place), key=self._place.__getitem__)
 
-    def _corrected(self, names: Names, inside: list[Names]) -> Array:
+    def _correct(self, names: Names, inside: list[Names]) -> Array:
         """Rake the model's table to the corrections inside it, and fit it to its own counts if it was measured."""
         table = self._marginal(names)
         smaller = [s for s in inside if s != names]
         targets = self._targets(names, smaller)
         if smaller:
-            table = raked(table, names, targets)
+            table = rake_table(table, names, targets)
         if names in inside:
-            table = raked(fitted(names, table, self._evidence, self._rows), names, targets)
+            table = rake_table(fit_table(names, table, self._evidence, self._rows), names, targets)
         return table
 
     def _targets(self, names: Names, outside: list[Names]) -> dict[Names, Array]:
@@ -153,7 +153,7 @@ class Corrections:
         return weights
 
 
-class Believed(Hypothesis):
+class CorrectedHypothesis(Hypothesis):
     """A fitted hypothesis with its corrections, as a distribution over values; it is never updated.
 
     The tables of different attribute sets agree as far as the corrections do (``Corrections``).
@@ -163,7 +163,7 @@ class Believed(Hypothesis):
         self,
         of_groups: Hypothesis,
         corrections: Corrections,
-        merging: Merging,
+        merging: ValueGroups,
         by_values: Evidence,
         rows: float,
     ) -> None:
@@ -198,13 +198,13 @@ class Believed(Hypothesis):
         """Announce the tables that are asked for next."""
         self._of_groups.expect(sets)
 
-    def _computed(self, names: Names) -> Array:
+    def _compute(self, names: Names) -> Array:
         """Return the table of values: the groups' table spread by shares, then fitted to measured values."""
         if not names:
             return np.ones(())
         table = self._merging.spread(names, self._groups(names))
         if self._is_measured(names):
-            table = fitted(names, table, self._by_values, self._rows)
+            table = fit_table(names, table, self._by_values, self._rows)
         return np.asarray(table / table.sum())
 
     def _groups(self, names: Names) -> Array:
@@ -224,7 +224,7 @@ class Believed(Hypothesis):
         if self._is_measured(names):
             return query.dot(self.marginal(names))
         found = self._corrections.table(names)
-        asked = self._merging.expected(query)
+        asked = self._merging.expected_question(query)
         return self._of_groups.answer(asked) if found is None else asked.dot(found)
 
     def sample(self, rows: int, rng: np.random.Generator, *, rounded: bool = False) -> NDArray[np.int32]:
@@ -233,10 +233,10 @@ class Believed(Hypothesis):
             codes = self._corrections.records(self._of_groups, int(rows), rng)
         else:
             codes = self._of_groups.sample(rows, rng)
-        return self._merging.drawn(codes, rng.random((len(codes), len(self._merging.groups))))
+        return self._merging.draw_values(codes, rng.random((len(codes), len(self._merging.groups))))
 
 
-def raked(table: Array, names: Names, targets: Mapping[Names, Array]) -> Array:
+def rake_table(table: Array, names: Names, targets: Mapping[Names, Array]) -> Array:
     """Scale the table repeatedly until it has these sums.
 
     One pass scales the table to one target and sums it for the next.

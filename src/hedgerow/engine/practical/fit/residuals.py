@@ -33,7 +33,7 @@ HALF = 35  # number of bits in the lower part of a sum that is kept in two parts
 LOW = 2**HALF - 1  # mask of that lower part
 
 
-def centred(table: Array) -> Array:
+def center(table: Array) -> Array:
     """Return the residual of a table: the table minus its means along every axis."""
     for axis in range(table.ndim):
         table = table - table.mean(axis=axis, keepdims=True)
@@ -51,7 +51,7 @@ def coordinates(counts: NDArray[np.int64], grid: float, contrasts: Sequence[Cont
     decides.
     """
     contrasts = contrasts or along(counts.shape)
-    (high, low), P = _contrasted(counts, contrasts), np.ones((), np.int64)
+    (high, low), P = _contrast_sums(counts, contrasts), np.ones((), np.int64)
     for each in contrasts:
         P = np.multiply.outer(P, each.squares)
     z = np.asarray((np.ldexp(high.astype(float), HALF) + low) / np.sqrt(P) / grid)
@@ -59,11 +59,11 @@ def coordinates(counts: NDArray[np.int64], grid: float, contrasts: Sequence[Cont
     part = z - below
     steps = np.array(np.clip(below + (part > 0.5), -LARGEST, LARGEST))
     for cell in map(tuple, np.argwhere(np.abs(part - 0.5) <= 2.0**-49 * (np.abs(z) + 1))):
-        steps[cell] = _rounded((int(high[cell]) << HALF) + int(low[cell]), int(P[cell]), int(1 / grid))
+        steps[cell] = _round_residual((int(high[cell]) << HALF) + int(low[cell]), int(P[cell]), int(1 / grid))
     return np.asarray(steps * grid)
 
 
-def _contrasted(
+def _contrast_sums(
     counts: NDArray[np.int64], contrasts: Sequence[Contrasts]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return v, the exact sums of counts along the contrasts of every axis, as high·2^35 + low with 0 ≤ low < 2^35.
@@ -97,7 +97,7 @@ def _along_axes(values: NDArray[Any], contrasts: Sequence[Contrasts]) -> NDArray
     return values
 
 
-def _rounded(v: int, P: int, steps: int) -> int:
+def _round_residual(v: int, P: int, steps: int) -> int:
     """Round v·steps/√P to the nearest whole number, halves away from zero, clipped at ±2^53."""
     twice = math.isqrt(4 * (v * steps) ** 2 // P)  # ⌊√x⌋ = ⌊√⌊x⌋⌋
     nearest = min((twice + 1) // 2, LARGEST)
@@ -127,7 +127,7 @@ class Evidence:
         names, cells = measurement.attributes, self._universe.cells
         for s in [names] if measurement.residual else subsets(names):
             precision = cells(s) / (measurement.variance * _loss(measurement) * cells(names))
-            self._combine(s, centred(measurement.onto(s)), precision)
+            self._combine(s, center(measurement.onto(s)), precision)
 
     def _combine(self, names: Names, residual: Array, precision: float) -> None:
         """Average a new residual with the known one, weighted by precision."""
@@ -208,7 +208,7 @@ class Overview:
                 "All residuals of an overview must have the same contrasts along an attribute. "
                 "Found contrasts of ranges in only some of them. Restore the ledger from a backup."
             )
-        self.rounding = math.hypot(*(_rounding(m) for m in measurements))
+        self.rounding = math.hypot(*(_rounding_share(m) for m in measurements))
         if rows is not None:
             self._variances[()] = 0.0
         for measurement in measurements:
@@ -264,7 +264,7 @@ class Overview:
         variance = 0.0
         for s in subsets(names):
             away = tuple(i for i, n in enumerate(names) if n not in s)
-            moved = centred(query.table.mean(axis=away))
+            moved = center(query.table.mean(axis=away))
             for axis, name in enumerate(s):
                 if name in self._ranged:
                     moved = np.tensordot(moved, self._contrasts[name].inverse, axes=(axis, 0))
@@ -278,7 +278,7 @@ def _loss(measurement: Measurement) -> float:
     return math.prod(each.loss for each in measurement.contrasts) if measurement.residual else 1.0
 
 
-def _rounding(measurement: Measurement) -> float:
+def _rounding_share(measurement: Measurement) -> float:
     """Return b/σ of a residual: half a grid step in each coordinate; 0 for n itself, which is a whole number."""
     if not measurement.attributes:
         return 0.0

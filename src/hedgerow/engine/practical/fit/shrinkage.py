@@ -8,7 +8,7 @@ anything was measured. A count that stands out of the noise by itself is not dra
 
 In a table of wide attributes hardly any single cell stands out, although thousands together may: for example all
 cells that an independent guess puts beside the diagonal of two dependent numbers. Blocks of neighbouring values are
-therefore counted and drawn as well, each with the noise of its sum (``log_linear.Blocks``). A cell's logarithm is the
+therefore counted and drawn as well, each with the noise of its sum (``log_linear.BlockSums``). A cell's logarithm is the
 sum of its own part and of its blocks' parts.
 
 Everything here is a function of released values.
@@ -21,7 +21,7 @@ import math
 import numpy as np
 
 from hedgerow._types import Array
-from hedgerow.model.log_linear import Blocks, Target
+from hedgerow.model.log_linear import BlockSums, Target
 
 RIDGE_FLOOR = 0.2  # c above: the ridge is at least this many standard deviations
 STANDS_OUT = 3.0  # a count this many standard deviations above its prior is believed as it is
@@ -45,7 +45,7 @@ def ridge(
 
 def blocks(
     rows: float, prior: Array, counts: Array, variance: float, stands_out: float = STANDS_OUT
-) -> tuple[Blocks, ...]:
+) -> tuple[BlockSums, ...]:
     """Return the blocks of a table of several attributes, finer ones first; none if no attribute is wide."""
     found = []
     for stride in STRIDES if counts.ndim > 1 else ():
@@ -55,7 +55,7 @@ def blocks(
             place = np.ravel_multi_index(np.ix_(*cuts), shape).ravel()
             before, now = (np.asarray(np.bincount(place, table.ravel()), float) for table in (prior, counts))
             noise = np.asarray(variance * np.bincount(place), float)
-            found.append(Blocks(place, ridge(rows, before, now, noise, stands_out=stands_out)))
+            found.append(BlockSums(place, ridge(rows, before, now, noise, stands_out=stands_out)))
     return tuple(found)
 
 

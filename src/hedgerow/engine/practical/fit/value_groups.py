@@ -49,7 +49,7 @@ LEAST = 1e-9  # share of its group that a value with no counts gets
 Groups = NDArray[np.int64]
 
 
-class Merging:
+class ValueGroups:
     """The groups of values that the model treats as one value each. Public."""
 
     def __init__(self, universe: Universe, groups: Mapping[str, Groups], shares: Mapping[str, Array]) -> None:
@@ -62,12 +62,12 @@ class Merging:
         self._indicators = {name: np.eye(int(self.groups[name].max()) + 1)[:, self.groups[name]] for name in few}
 
     @classmethod
-    def none(cls, universe: Universe) -> Merging:
+    def none(cls, universe: Universe) -> ValueGroups:
         """Return the merging that merges nothing."""
         return cls(universe, {}, {})
 
     @classmethod
-    def restored(cls, universe: Universe, record: Json) -> Merging:
+    def restore(cls, universe: Universe, record: Json) -> ValueGroups:
         """Rebuild a merging from its stored ``state``."""
         groups = {name: read_array(each[0], "int64") for name, each in record.items()}
         return cls(universe, groups, {name: read_array(each[1], "float64") for name, each in record.items()})
@@ -82,9 +82,9 @@ class Merging:
 
     def view(self, data: DataSource) -> DataSource:
         """Return the data with groups in place of values. Private."""
-        return data.merged(self.inner, self.groups) if self.groups else data
+        return data.merge_values(self.inner, self.groups) if self.groups else data
 
-    def summed(self, names: Names, table: Array) -> Array:
+    def sum_groups(self, names: Names, table: Array) -> Array:
         """Sum a table of values to a table of groups."""
         for axis, name in enumerate(names):
             if name in self.groups:
@@ -109,10 +109,10 @@ class Merging:
                 table = np.take(table, self.groups[name], axis=axis) * self._shares[name].reshape(wide)
         return table
 
-    def regrouped(self, other: Merging, name: str, table: Array, axis: int, *, summed: bool) -> Array:
+    def regroup(self, other: ValueGroups, name: str, table: Array, axis: int, *, summed: bool) -> Array:
         """Convert one axis of a table from the groups of another merging to these groups.
 
-        With ``summed`` a new group gets the sum of its values' parts, otherwise their mean weighted by shares.
+        With ``sum_groups`` a new group gets the sum of its values' parts, otherwise their mean weighted by shares.
         """
         if name not in self.groups and name not in other.groups:
             return table
@@ -133,7 +133,7 @@ class Merging:
             weights /= weights.sum(axis=1, keepdims=True)
         return np.moveaxis(np.tensordot(weights, table, axes=(1, axis)), 0, axis)
 
-    def expected(self, query: Linear) -> Linear:
+    def expected_question(self, query: Linear) -> Linear:
         """Return the question about groups with the same expected answer.
 
         Each group gets the mean of its values, weighted by their shares.
@@ -198,7 +198,7 @@ class Merging:
         order = np.argsort(groups, kind="stable")
         return order, np.searchsorted(groups[order], np.arange(groups.max() + 1))
 
-    def drawn(self, codes: NDArray[np.int32], uniforms: Array) -> NDArray[np.int32]:
+    def draw_values(self, codes: NDArray[np.int32], uniforms: Array) -> NDArray[np.int32]:
         """Turn sampled records of groups into records of values: each value is drawn by its share.
 
         ``uniforms`` has one column for each merged attribute and one row for each record.
@@ -222,17 +222,17 @@ class Merging:
         if not self.touches(names):
             return measurement
         if measurement.query is not None:
-            return replace(measurement, query=self.expected(measurement.query))
+            return replace(measurement, query=self.expected_question(measurement.query))
         louder = math.sqrt(self.universe.cells(names) / self.inner.cells(names))
         wider = (
             replace(event, sigma=event.sigma * louder)
             if isinstance(event, Gaussian)
             else replace(event, scale=event.scale * louder)
         )
-        return Measurement(names, self.summed(names, measurement.values), wider)
+        return Measurement(names, self.sum_groups(names, measurement.values), wider)
 
 
-def measured(data: DataSource, noise: Noise, allowance: Allowance) -> tuple[Merging, list[Measurement]]:
+def measure_wide(data: DataSource, noise: Noise, allowance: Allowance) -> tuple[ValueGroups, list[Measurement]]:
     """Measure the wide attributes with a share of the allowance, and merge their rare values.
 
     Nothing is measured if no attribute is wide. A whole table of counts has the sensitivity ``budget.marginal_l2()``
@@ -241,7 +241,7 @@ def measured(data: DataSource, noise: Noise, allowance: Allowance) -> tuple[Merg
     universe, budget = data.universe, allowance.budget
     names = wide(universe)
     if not names:
-        return Merging.none(universe), []
+        return ValueGroups.none(universe), []
     later = Amount(budget, allowance.left / (ROUNDS * len(universe.names))).marginal()
     demand = np.array([universe[name].size for name in names], dtype=float) ** (2 / 3)
     found = []
@@ -260,10 +260,10 @@ def measured(data: DataSource, noise: Noise, allowance: Allowance) -> tuple[Merg
     for measurement in found:
         (name,), counts, own = measurement.attributes, measurement.values, math.sqrt(measurement.variance)
         least = max(min(worth, float(counts.sum()) / LEAST_GROUPS), ITSELF * own)
-        each = grouped(counts, least)
+        each = group_rare(counts, least)
         if each.max() + 1 < counts.size:
-            groups[name], shares[name] = each, shared(counts, each, measurement.variance)
-    return Merging(universe, groups, shares), found
+            groups[name], shares[name] = each, group_shares(counts, each, measurement.variance)
+    return ValueGroups(universe, groups, shares), found
 
 
 def wide(universe: Universe) -> list[str]:
@@ -271,7 +271,7 @@ def wide(universe: Universe) -> list[str]:
     return [name for name in universe.names if universe[name].size > WIDE]
 
 
-def grouped(counts: Array, least: float) -> Groups:
+def group_rare(counts: Array, least: float) -> Groups:
     """Assign a group to every value, given the smallest count that a group should have.
 
     A value with a count of at least ``least`` is alone; rarer values are collected, in their order, until they reach
@@ -294,7 +294,7 @@ def grouped(counts: Array, least: float) -> Groups:
     return groups
 
 
-def shared(counts: Array, groups: Groups, variance: float) -> Array:
+def group_shares(counts: Array, groups: Groups, variance: float) -> Array:
     """Return each value's share of its group.
 
     The counts are shrunk to the group's mean, by the part of their spread that is noise.

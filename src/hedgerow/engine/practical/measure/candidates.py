@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from hedgerow._types import Array, Counts, Names
 from hedgerow.engine.practical.fit.corrections import Corrections
-from hedgerow.engine.practical.measure.workload_sets import MOST_LISTED, Asked
+from hedgerow.engine.practical.measure.workload_sets import MOST_LISTED, WorkloadSets
 from hedgerow.model.log_linear import LogLinear
 from hedgerow.model.pair_tables import PairTables
 from hedgerow.model.tree_sizes import cells_with, edge_cells
@@ -29,7 +29,7 @@ Counting = Callable[[Sequence[Names]], list[Counts]]
 class Candidates:
     """The sets that may be chosen in one prefit. Public, except for the counts that are cached here."""
 
-    def __init__(self, universe: Universe, asked: Asked) -> None:
+    def __init__(self, universe: Universe, asked: WorkloadSets) -> None:
         self._universe, self._asked = universe, asked
         self._matrix = PairTables(dict(zip(universe.names, universe.shape, strict=True)))
         self._together = self._matrix.values <= MOST_VALUES
@@ -38,7 +38,7 @@ class Candidates:
         self._cells = np.prod(np.array(universe.shape, np.int64)[self._ends], axis=1)
         self._counts: NDArray[np.int64] | None = None  # the data's counts on all pairs: private
 
-    def offered(self, model: LogLinear, limit: float, corrections: Corrections | None = None) -> Offered:
+    def offer(self, model: LogLinear, limit: float, corrections: Corrections | None = None) -> OfferedCandidates:
         """Return the sets with which the model stays within ``limit`` cells; if there is none, the smallest set.
 
         With ``corrections``, pairs whose own table is within the limit are offered too: they need not enter the
@@ -51,7 +51,7 @@ class Candidates:
         larger = self._asked.larger(links)
         edges = edge_cells(model.tree)
         sizes = model.tree.cells + np.concatenate(
-            [edges[self._ends[:, 0], self._ends[:, 1]], [self._added(names, edges, model) for names in larger]]
+            [edges[self._ends[:, 0], self._ends[:, 1]], [self._added_cells(names, edges, model) for names in larger]]
         )
         sets = [*self.pairs, *larger]
         if len(sets) <= MOST_LISTED:  # few enough to replace the upper bounds by exact sizes
@@ -65,7 +65,7 @@ class Candidates:
             kept = np.array([np.argmin([self._universe.cells(s) for s in sets])])
         kept = self._in_memory(sets, kept)
         pairs = kept[kept < len(self.pairs)]
-        return Offered(self, model, [sets[i] for i in kept], sizes[kept], self._ends[pairs], corrections)
+        return OfferedCandidates(self, model, [sets[i] for i in kept], sizes[kept], self._ends[pairs], corrections)
 
     def _in_memory(self, sets: Sequence[Names], kept: NDArray[np.int64]) -> NDArray[np.int64]:
         """Keep the sets whose tables fit in memory together, smallest first. The matrix of pairs has its own limit."""
@@ -83,7 +83,7 @@ class Candidates:
         found[rows, [self._universe.index(name) for names in sets for name in names]] = True
         return found
 
-    def _added(self, names: Names, edges: Array, model: LogLinear) -> float:
+    def _added_cells(self, names: Names, edges: Array, model: LogLinear) -> float:
         """Return an upper bound on the cells that a set of three or more attributes would add to the model's tree."""
         places = [self._universe.index(n) for n in names]
         missing = [edges[a, b] for i, a in enumerate(places) for b in places[:i] if edges[a, b] > 0]
@@ -92,11 +92,11 @@ class Candidates:
         sizes = sorted(self._universe.sizes(names))  # worst case: all but one attribute enter every clique
         return float((math.prod(sizes[:-1]) - 1) * model.tree.cells + math.prod(sizes))
 
-    def believed(self, model: LogLinear) -> Array | None:
+    def model_pairs(self, model: LogLinear) -> Array | None:
         """Return the model's tables of all pairs as one matrix; None if the matrix would be too large."""
-        return self._matrix.believed(model.tree, model.beliefs()) if self._together else None
+        return self._matrix.pair_matrix(model.tree, model.beliefs()) if self._together else None
 
-    def counted(self, counting: Counting) -> NDArray[np.int64]:
+    def count_pairs(self, counting: Counting) -> NDArray[np.int64]:
         """Return the data's counts on all pairs as one matrix, counted once. Private."""
         if self._counts is None:
             self._counts = np.zeros((self._matrix.values, self._matrix.values), np.int64)
@@ -113,7 +113,7 @@ class Candidates:
         return np.asarray(self._matrix.sums(matrix)[ends[:, 0], ends[:, 1]])
 
 
-class Offered:
+class OfferedCandidates:
     """The candidates of one round."""
 
     def __init__(
@@ -132,7 +132,7 @@ class Offered:
         """
         self.sets, self.sizes = sets, sizes
         self._home, self._ends = home, ends
-        self._matrix = home.believed(model)
+        self._matrix = home.model_pairs(model)
         alone = sets if self._matrix is None else sets[len(ends) :]
         self._tables = dict(zip(alone, model.marginals(alone), strict=True))
         for s in sets if corrections is not None and corrections.outside else ():
@@ -142,7 +142,7 @@ class Offered:
             elif table is not None and self._matrix is not None:
                 home.block(self._matrix, s)[:] = table
 
-    def believed(self, names: Names) -> Array:
+    def model_table(self, names: Names) -> Array:
         """Return the belief on one candidate, as it was at the start of the round."""
         found = self._tables.get(names)
         if found is None:
@@ -174,7 +174,7 @@ class Offered:
         ]
         if self._matrix is None:
             return found
-        counts = self._home.counted(counting)
+        counts = self._home.count_pairs(counting)
         off = np.abs(counts - whole(rows * self._matrix, counts.size))
         off = np.maximum(off - noise, 0)
         return [*self._home.sums(off, self._ends).tolist(), *found]

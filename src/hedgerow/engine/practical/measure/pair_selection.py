@@ -17,7 +17,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from hedgerow._types import Array, Names
-from hedgerow.engine.practical.free_answers import Learned
+from hedgerow.engine.practical.free_answers import FittedModel
 from hedgerow.model.pair_tables import PairTables
 from hedgerow.model.tree_sizes import edge_cells
 
@@ -31,7 +31,7 @@ def expected_distance(sigma: float, sizes: Sequence[int]) -> float:
     return sigma * math.sqrt(2 / math.pi * freedom * math.prod(sizes))
 
 
-def take_strongest(learned: Learned, pairs: Sequence[Names], most_cells: int, at_once: int) -> None:
+def take_strongest_pairs(learned: FittedModel, pairs: Sequence[Names], most_cells: int, at_once: int) -> None:
     """Add measured pairs to the model while one is clear of the noise and the tree has at most ``most_cells`` cells."""
     universe, overview = learned.merging.inner, learned.overview
     assert overview is not None
@@ -51,7 +51,7 @@ def take_strongest(learned: Learned, pairs: Sequence[Names], most_cells: int, at
     waiting = np.ones(len(pairs), bool)
     while True:
         tree = learned.model.tree
-        off = counts - learned.rows * tables.believed(tree, learned.model.beliefs())
+        off = counts - learned.rows * tables.pair_matrix(tree, learned.model.beliefs())
         squares, gains = of_pairs(off**2) / deviations**2, of_pairs(np.abs(off)) - noise
         clear = waiting & (squares - freedom > CLEAR * np.sqrt(2 * freedom))
         added, room = edge_cells(tree)[first, second], most_cells - tree.cells

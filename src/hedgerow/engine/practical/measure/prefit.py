@@ -49,11 +49,11 @@ from hedgerow._types import Array, Counts, Names
 from hedgerow.data.source import MOST_ROWS, DataSource
 from hedgerow.engine.practical.contrasts import FEWEST, Contrasts, along, are_few
 from hedgerow.engine.practical.fit.residuals import Overview, coordinates, from_coordinates
-from hedgerow.engine.practical.free_answers import MANY_ATTRIBUTES, Learned
+from hedgerow.engine.practical.free_answers import MANY_ATTRIBUTES, FittedModel
 from hedgerow.engine.practical.measure.candidates import FLOATS, MOST_OFFERED, Candidates
-from hedgerow.engine.practical.measure.pair_selection import expected_distance, take_strongest
-from hedgerow.engine.practical.measure.workload_sets import Asked, EverySmallSet, Listed
-from hedgerow.engine.practical.measurement import Measurement, varying
+from hedgerow.engine.practical.measure.pair_selection import expected_distance, take_strongest_pairs
+from hedgerow.engine.practical.measure.workload_sets import EverySmallSet, ListedSets, WorkloadSets
+from hedgerow.engine.practical.measurement import Measurement, varying_names
 from hedgerow.errors import BudgetExceeded
 from hedgerow.model.junction_tree import junction_cells
 from hedgerow.privacy.allowance import Allowance, Amount
@@ -109,10 +109,10 @@ class Prefit:
         self,
         data: DataSource,
         noise: Noise,
-        workload: Asked | Mapping[Names, float],
+        workload: WorkloadSets | Mapping[Names, float],
         allowance: Allowance,
         rows: float | None,
-        learned: Learned | None = None,
+        learned: FittedModel | None = None,
         model_cells: int = MODEL_CELLS,
         beside: float = 0.0,
     ) -> None:
@@ -124,13 +124,13 @@ class Prefit:
         """
         self._data, self._noise = data, noise
         self._budget, self._universe = allowance.budget, data.universe
-        self._names = varying(data.universe, data.universe.names)  # attributes of one value need no measurement
-        self._asked = workload if isinstance(workload, Asked) else Listed(data.universe, workload)
+        self._names = varying_names(data.universe, data.universe.names)  # attributes of one value need no measurement
+        self._asked = workload if isinstance(workload, WorkloadSets) else ListedSets(data.universe, workload)
         self._allowance, self._whole = allowance, allowance.left
         self._public_rows = rows
         self._choice_share, self._final_steps = CHOICE_SHARE, FINAL_STEPS
         self.planned, self._beside = 0.0, beside  # the planned share of the budget: set before the first charge
-        self.learned = Learned.nothing(data.universe, rows) if learned is None else learned
+        self.learned = FittedModel.nothing(data.universe, rows) if learned is None else learned
         self._model_cells, self._prior_cells = model_cells, self.learned.prior_cells
         self._ranged: set[str] = set()
         self._usual = {
@@ -138,7 +138,7 @@ class Prefit:
             for a, m in zip(self._names, self._universe.sizes(self._names), strict=True)
         }
 
-    def run(self, *, everything: bool = False) -> Learned:
+    def run(self, *, everything: bool = False) -> FittedModel:
         """Spend the allowance and return what was learned.
 
         With ``everything``, the whole workload is measured without choosing, if the noise allows it.
@@ -210,7 +210,7 @@ class Prefit:
             is_complete = self._overview([*self._singles(), *pairs], PARTS_SHARE * self._whole)
             known = [pair for pair in pairs if pair in self.learned.evidence]
             if known:
-                take_strongest(self.learned, known, PART_CELLS, max(4, len(self._names) // 3))
+                take_strongest_pairs(self.learned, known, PART_CELLS, max(4, len(self._names) // 3))
             if is_complete:
                 self._rounds(max(PARTS_ROUNDS, self._at_once), self._at_once)
         elif self._is_too_wide(pairs):
@@ -460,7 +460,7 @@ class Prefit:
             last = last and len(chosen) == many
             for names, _, _ in chosen:
                 self._measure(names, measured)
-            limit = self._limit() if len(chosen) == 1 else self._chosen(self._share)
+            limit = self._limit() if len(chosen) == 1 else self._cells_for_choice(self._share)
             self._grow([names for names, _, _ in chosen], limit)
             self.learned.refit(ROUND_STEPS)
             little = 0
@@ -470,7 +470,7 @@ class Prefit:
             if 2 * little >= len(chosen):
                 cost *= FACTOR
         if self.learned.overview is None:  # nothing more will be measured: give the model its final size
-            self._grow(self.learned.outside, self._chosen())
+            self._grow(self.learned.outside, self._cells_for_choice())
 
     def _limit(self) -> float:
         """Return the most cells that the model may have with one more set; it grows with the budget spent.
@@ -495,7 +495,7 @@ class Prefit:
         """The most cells of the model once everything is measured."""
         return LARGEST_MODEL_CELLS / MODEL_CELLS * self._model_cells
 
-    def _chosen(self, share: float = 1.0) -> float:
+    def _cells_for_choice(self, share: float = 1.0) -> float:
         """Return the most cells that the model may have when several tables were chosen for it."""
         if len(self._names) <= FEW_ATTRIBUTES:
             return share * self._largest
@@ -524,7 +524,7 @@ class Prefit:
         learned = self.learned
         limit = self._limit()
         first = learned.overview is None  # large errors may be left anywhere; after an overview, small ones everywhere
-        offered = candidates.offered(learned.model, limit, learned.current() if first else None)
+        offered = candidates.offer(learned.model, limit, learned.current() if first else None)
         amount = Amount(self._budget, measured)
         noise = _mean_absolute(amount.marginal())
         residuals = {s: self._residual_variance(s, amount) for s in offered.sets if self._is_residual(s)}
@@ -549,7 +549,7 @@ class Prefit:
             limit -= max(0.0, added[j])
             shared = np.count_nonzero(members[:, members[j]], axis=1)
             left = left[(offered.sizes[left] <= limit) & (shared[left] <= 1)]
-        return [(offered.sets[j], offered.believed(offered.sets[j]), float(taught[j])) for j in chosen]
+        return [(offered.sets[j], offered.model_table(offered.sets[j]), float(taught[j])) for j in chosen]
 
     def _beliefs(self, sets: list[Names]) -> list[Array]:
         """Return the model's marginals; smaller ones are summed from larger ones where that saves an elimination."""

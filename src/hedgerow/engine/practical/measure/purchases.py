@@ -11,7 +11,7 @@ import numpy as np
 from hedgerow._types import Names
 from hedgerow.data import exact_counts as exact
 from hedgerow.data.source import DataSource
-from hedgerow.engine.practical.free_answers import LARGEST_NOISE, Knowledge
+from hedgerow.engine.practical.free_answers import LARGEST_NOISE, FreeAnswers
 from hedgerow.engine.practical.measurement import Measurement
 from hedgerow.errors import BudgetExceeded, InvalidInput
 from hedgerow.privacy.budget import Budget
@@ -28,7 +28,7 @@ TABLE, QUERY, NUMBER = "measured table", "measured query", "measured number"  # 
 
 
 @dataclass(frozen=True)
-class Wanted:
+class WantedBar:
     """A bar of ``within`` for a query, or with ``table`` for every cell of the table on its attributes.
 
     ``spread`` is the standard deviation of the error of the answer known already, as a fraction; infinite if unknown.
@@ -52,7 +52,7 @@ class Purchase:
 class Purchases:
     """Price and buy the measurements that give a bar of ``within``."""
 
-    def __init__(self, data: DataSource, ledger: Ledger, noise: Noise, knowledge: Knowledge) -> None:
+    def __init__(self, data: DataSource, ledger: Ledger, noise: Noise, knowledge: FreeAnswers) -> None:
         self.ledger, self._data, self._noise, self._known = ledger, data, noise, knowledge
 
     def cell(self, names: Names) -> Linear:
@@ -60,7 +60,7 @@ class Purchases:
         universe = self._data.universe
         return Linear.product(universe, {n: np.arange(universe[n].size) == 0 for n in names})
 
-    def buy(self, *wanted: Wanted) -> None:
+    def buy(self, *wanted: WantedBar) -> None:
         """Buy all these bars, or refuse at no cost with the narrowest bar that could be bought."""
         plan = self.plan(wanted)
         for purchase in plan:
@@ -80,19 +80,19 @@ class Purchases:
             else:
                 self.query(purchase.query, purchase.event)
 
-    def price(self, wanted: Sequence[Wanted]) -> float:
+    def price(self, wanted: Sequence[WantedBar]) -> float:
         """Return the cost of these bars in the budget's currency. Public, and equal to what a purchase is charged."""
         return math.fsum(self.ledger.budget.cost(purchase.event) for purchase in self.plan(wanted))
 
-    def plan(self, wanted: Sequence[Wanted]) -> list[Purchase]:
+    def plan(self, wanted: Sequence[WantedBar]) -> list[Purchase]:
         """Plan the measurements for these bars: whole tables where they cost little more and can be paid for."""
         for tables, fine in ((True, True), (False, True), (True, False)):
-            plan = self._planned(wanted, tables=tables, fine=fine)
+            plan = self._plan(wanted, tables=tables, fine=fine)
             if self.ledger.affords(*(purchase.event for purchase in plan)):
                 return plan
-        return self._planned(wanted, tables=False, fine=False)
+        return self._plan(wanted, tables=False, fine=False)
 
-    def _planned(self, wanted: Sequence[Wanted], *, tables: bool, fine: bool) -> list[Purchase]:
+    def _plan(self, wanted: Sequence[WantedBar], *, tables: bool, fine: bool) -> list[Purchase]:
         """Plan the measurements, with or without whole tables.
 
         With ``fine`` the noise is at most as large as the known answer's error, because a noisier measurement would
@@ -119,7 +119,7 @@ class Purchases:
                 plan.append(Purchase(alone, query=one.query))
         return plan
 
-    def _instead(self, wanted: Sequence[Wanted]) -> str:
+    def _instead(self, wanted: Sequence[WantedBar]) -> str:
         """Return advice that names the narrowest bar which the rest of the budget buys."""
         low, high = 1.0, 1.0 / max(one.within for one in wanted)
         if not self._pays(wanted, high):
@@ -129,10 +129,10 @@ class Purchases:
             low, high = (low, middle) if self._pays(wanted, middle) else (middle, high)
         return f"Ask for a bar {high * 1.0001:.4g} times as wide, or stop here."
 
-    def _pays(self, wanted: Sequence[Wanted], factor: float) -> bool:
+    def _pays(self, wanted: Sequence[WantedBar], factor: float) -> bool:
         """Return True if the budget covers these bars made wider by ``factor``."""
         wider = [replace(one, within=factor * one.within) for one in wanted]
-        return self.ledger.affords(*(purchase.event for purchase in self._planned(wider, tables=False, fine=False)))
+        return self.ledger.affords(*(purchase.event for purchase in self._plan(wider, tables=False, fine=False)))
 
     def table(self, names: Names, event: Laplace | Gaussian) -> None:
         """Measure a whole marginal."""
@@ -148,7 +148,7 @@ class Purchases:
         step = exact.step_of(query, self._known.grid)
         event = replace(event, grid=step)
         receipt = self.ledger.charge(event, why=QUERY, about={"query": query})
-        value = self._noise.add(exact.counted(counted, self._data.marginal(counted.attributes), step), receipt)
+        value = self._noise.add(exact.exact_count(counted, self._data.marginal(counted.attributes), step), receipt)
         self._known.learn(_of_query(query, value, event))
 
     def number(self, event: Laplace | Gaussian) -> tuple[Receipt, float]:
@@ -165,9 +165,9 @@ class Purchases:
             if entry.why == NUMBER:  # its share of β is used up, even if the value was never released
                 self._known.bars.add_number()
             elif entry.why in (TABLE, QUERY) and entry.is_complete and isinstance(event, Laplace | Gaussian):
-                self._known.learn(self._measured(entry, event))
+                self._known.learn(self._read_measurement(entry, event))
 
-    def _measured(self, entry: Entry, event: Laplace | Gaussian) -> Measurement:
+    def _read_measurement(self, entry: Entry, event: Laplace | Gaussian) -> Measurement:
         """Rebuild the measurement of an entry, and refuse one that does not fit the universe.
 
         The check is needed because anyone who can write to a ledger can write anything into it.
@@ -184,7 +184,7 @@ class Purchases:
             f"Found one in entry {entry.number} that does not. Open the ledger with the universe it was written with."
         )
 
-    def _event_for(self, wanted: Wanted, doubt: float, after: int, *, alone: bool, fine: bool) -> Laplace | Gaussian:
+    def _event_for(self, wanted: WantedBar, doubt: float, after: int, *, alone: bool, fine: bool) -> Laplace | Gaussian:
         """Return the noise that gives the combined answer a bar of ``within``.
 
         Bars are proportional to the noise scale. The interval of n takes a part of ``within``, and so does the

@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 
 from hedgerow._types import Names
-from hedgerow.engine.practical.measurement import varying
+from hedgerow.engine.practical.measurement import varying_names
 from hedgerow.universe.universe import Universe, subsets
 
 MOST_LISTED = 600  # if there are more sets than this, only those near the model are candidates
@@ -20,11 +20,11 @@ MOST_NEAR = 1_000  # at most this many of them
 Links = Mapping[str, set[str]]
 
 
-class Asked(ABC):
+class WorkloadSets(ABC):
     """A public workload on the attributes that have more than one value."""
 
     @abstractmethod
-    def on(self, universe: Universe) -> Asked:
+    def on(self, universe: Universe) -> WorkloadSets:
         """Return the same workload on a universe whose attributes have other values, some perhaps only one."""
 
     @abstractmethod
@@ -56,13 +56,13 @@ class Asked(ABC):
         return [sum(often[name] for name in names) for names in sets]
 
 
-class Listed(Asked):
+class ListedSets(WorkloadSets):
     """A workload that lists its sets with their weights."""
 
     def __init__(self, universe: Universe, weights: Mapping[Names, float]) -> None:
         self._weights: dict[Names, float] = {}
         for names, weight in weights.items():
-            if kept := varying(universe, names):
+            if kept := varying_names(universe, names):
                 self._weights[kept] = self._weights.get(kept, 0.0) + weight
         self._often: dict[str, float] = {}
         for names, weight in self._weights.items():
@@ -72,9 +72,9 @@ class Listed(Asked):
         inside = {s for t in self._weights for s in subsets(t, 2)}
         self._inside = sorted(inside, key=lambda s: (len(s), s))
 
-    def on(self, universe: Universe) -> Asked:
+    def on(self, universe: Universe) -> WorkloadSets:
         """Restrict the sets to the attributes that vary in this universe."""
-        return Listed(universe, self._weights)
+        return ListedSets(universe, self._weights)
 
     def often(self, name: str) -> float:
         """Return Σ w_t over the sets t that contain this attribute."""
@@ -98,20 +98,20 @@ class Listed(Asked):
     def larger(self, links: Links) -> list[Names]:
         """List the larger sets; of more than ``MOST_LISTED``, only those that the model's links connect."""
         sets = [s for s in self._inside if len(s) > 2]
-        return sets if len(self._inside) <= MOST_LISTED else _spread([s for s in sets if _joined(s, links)])
+        return sets if len(self._inside) <= MOST_LISTED else _spread([s for s in sets if _is_connected(s, links)])
 
     def tables(self) -> dict[Names, float]:
         """Return all sets with their weights."""
         return self._weights
 
 
-class EverySmallSet(Asked):
+class EverySmallSet(WorkloadSets):
     """All sets of up to three attributes; questions about one, two and three attributes are equally frequent."""
 
     MOST = 3
 
     def __init__(self, universe: Universe) -> None:
-        self._names = varying(universe, universe.names)
+        self._names = varying_names(universe, universe.names)
         all_of_them, others = len(universe.names), len(universe.names) - len(self._names)
         # A set with an attribute of one value counts as the set of its other attributes.
         orders = range(1, min(self.MOST, all_of_them) + 1)
@@ -120,7 +120,7 @@ class EverySmallSet(Asked):
             for k in orders
         }
 
-    def on(self, universe: Universe) -> Asked:
+    def on(self, universe: Universe) -> WorkloadSets:
         """Return the workload of all small sets of this universe."""
         return EverySmallSet(universe)
 
@@ -158,7 +158,7 @@ class EverySmallSet(Asked):
         return {names: self._weights[len(names)] for names in itertools.chain.from_iterable(orders)}
 
 
-def _joined(names: Names, links: Links) -> bool:
+def _is_connected(names: Names, links: Links) -> bool:
     """Return True if the links between these attributes connect all of them."""
     found, waiting = {names[0]}, [names[0]]
     while waiting:
