@@ -10,7 +10,7 @@ from types import ModuleType
 
 import hedgerow as hr
 
-MODULES = (hr.losses, hr.erm, hr.estimators, hr.wire, hr.audit, hr.unsafe)
+MODULES = (hr.losses, hr.erm, hr.estimators, hr.serialize, hr.audit, hr.unsafe)
 
 
 class Name:

@@ -7,8 +7,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from hedgerow import serialize
 from hedgerow.errors import InvalidInput
-from hedgerow.query import wire
 
 WORDS = [
     "v", "kind", "count", "not", "combined", "mean", "linear", "bound", "Universe", "Integers", "Range", "Laplace", "Repeated",
@@ -76,9 +76,9 @@ def tampered(draw: st.DrawFn, records: list[dict[str, Any]]) -> dict[str, Any]:
 def read_or_refused(record: Any) -> None:
     """A record is refused by whoever looks at the part that is wrong, or it is a good record after all."""
     try:
-        found = wire.from_json(record)
+        found = serialize.from_json(record)
     except InvalidInput as refusal:
         assert "a valid object" not in str(refusal)  # a decoder believed what it should have checked
         return
-    text = wire.dumps(found)
-    assert wire.dumps(wire.loads(text)) == text
+    text = serialize.dumps(found)
+    assert serialize.dumps(serialize.loads(text)) == text

@@ -13,7 +13,7 @@ from hedgerow.privacy.budget import Budget
 
 DEFAULTS = {
     name: inspect.signature(solver.solve).parameters[name].default for name in ("row_bound", "norm", "label_bound")
-} | {"rows": None}
+} | {"expected_rows": None}
 
 
 def prepared(X: Any, y: Any, loss: Loss, over: ConvexSet, budget: Budget, **choices: Any) -> problem.Problem:

@@ -189,7 +189,7 @@ def fit_steps(case: dict[str, Any], paying: Paying) -> Iterator[tuple[str, Step]
     X = scipy.sparse.random_array((n, p), density=min(1.0, 3 / p), format="csr", rng=np.random.default_rng(1))
     y = (np.arange(n) % 2).astype(float)
     budget = hr.Budget(1.0, 1e-6, neighbours=case["neighbours"])
-    given: dict[str, Any] = {"seed": 1, "rows": None if case["neighbours"] == "replace" else n}
+    given: dict[str, Any] = {"seed": 1, "expected_rows": None if case["neighbours"] == "replace" else n}
     ball, simplex = hr.L2Ball(1.0), hr.L1Ball(1.0)
     erm: Any = hr.erm
     for solver, over in (

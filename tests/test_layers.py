@@ -21,8 +21,10 @@ HELPERS = {
     "_checks",
     "_compiled",
     "_deprecated",
+    "_renamed",
     "_extras",
     "_html",
+    "_json",
     "_memory",
     "_progress",
     "_spill",
@@ -40,8 +42,9 @@ LAYERS = [  # a module sees the layers above it in this list, and its own folder
     {"model", "drafting"},
     {"textbook"},
     {"engine", "erm", "generalise"},
-    {"sql", "ledger"},
     {"answer"},
+    {"serialize"},  # the forms of all that is below
+    {"sql", "ledger"},
     {"report"},
     {"answering"},
     {"release_file"},
@@ -58,11 +61,9 @@ SEES_ONLY = {  # and the helpers
     "erm": {"privacy", "convex"},
     "generalise": {"privacy", "query", "textbook", "universe"},
     "sql": {"query", "universe"},
-    "ledger": {"privacy", "query", "universe"},
+    "ledger": {"privacy", "query", "serialize", "universe"},
 }
 SEES_ALSO = {
-    "universe": {"hedgerow.query.wire", "hedgerow.query.wire_values"},  # the forms of labels in its file
-    "ledger": {"hedgerow.engine.wire"},  # the forms of what it writes
     "erm": {"hedgerow.data.spark_frame", "hedgerow.data.redaction"},  # how a cluster hands over rows
 }
 BESIDE = {"audit", "research", "unsafe"}  # they see everything, and are seen by few
@@ -246,6 +247,8 @@ def tree(folder: Path, **files: str) -> Path:
         ("erm__problem", "from hedgerow.data import Table"),
         ("sql__parse", "from hedgerow.privacy import noise"),
         ("engine__theory", "from hedgerow import unsafe"),
+        ("engine__theory", "from hedgerow.serialize import encode"),  # states are plain data
+        ("query__counts", "from hedgerow.serialize.registry import register"),
         ("demo__show", "from hedgerow.research.errata import ERRATA"),
         ("universe__dates", "from hedgerow.query import counts"),
         ("audit__exact", "from hedgerow.research.errata import ERRATA"),
@@ -262,6 +265,8 @@ def test_an_import_that_points_up_is_found(where: str, text: str, tmp_path: Path
         "query__counts": "",
         "__init__": "",
         "research__errata____init__": "",
+        "serialize____init__": "",
+        "serialize__registry": "",
     }
     assert len(upward_imports(tree(tmp_path, **{**beside, where: text}))) == 1
 

@@ -10,7 +10,16 @@ from types import ModuleType
 
 import hedgerow as hr
 
-MODULES = {"audit", "erm", "estimators", "generalise", "ledger", "unsafe", "wire"}  # loaded when first named
+MODULES = {
+    "audit",
+    "erm",
+    "estimators",
+    "generalise",
+    "ledger",
+    "serialize",
+    "unsafe",
+    "wire",
+}  # loaded when first named
 
 
 def test_dir_shows_public_names_and_modules_and_nothing_else() -> None:

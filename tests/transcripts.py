@@ -500,7 +500,7 @@ def result(found: Any) -> Any:
 
 
 def guess(budget: hr.Budget) -> dict[str, int]:
-    return {} if budget.neighbours == "replace" else {"rows": 380}
+    return {} if budget.neighbours == "replace" else {"expected_rows": 380}
 
 
 def solved(solver: str, budget: hr.Budget) -> Any:

@@ -35,7 +35,7 @@ PART = (
     "tests/model",
     "tests/engine",
     "tests/exact",
-    "tests/serialize/test_wire.py",
+    "tests/serialize/test_forms.py",
     "tests/ledger/test_durable.py",
     "tests/ledger/test_ledger_of_blocks.py",
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from hedgerow import _html
+from hedgerow._json import readable
 from hedgerow.answer import Answer
 from hedgerow.errors import InvalidInput
 
@@ -73,7 +73,7 @@ class Report:
             "answers": [record_of(answer) for answer in self.answers],
             "charges": [asdict(charge) for charge in self.charges],
         }
-        return json.dumps(plain(record), allow_nan=False, indent=1, default=str)
+        return readable(plain(record), indent=1, ascii_only=True)
 
     def save(self, path: str | Path) -> Path:
         """Write the report to a path that ends in .html or .json, and return the path."""

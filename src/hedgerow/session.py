@@ -233,7 +233,7 @@ class Session(RowQuestions, Spending, Publishing, Askable, NotCopyable):
             raise InvalidInput(
                 "All blocks of the ledger must be appended before a question about all rows. Found that "
                 f"{known[len(self._blocks) - 1]!r} is not. Append it again, which bills nothing twice, or ask about "
-                "some blocks: session.over(first, last)."
+                "some blocks: session.select_blocks(first, last)."
             )
 
     @property

@@ -672,7 +672,7 @@ def by_theory(rng: np.random.Generator, beta: float, seed: int) -> Attack:
 def of_rows(rng: np.random.Generator, beta: float, seed: int) -> Attack:
     table = people(rng, PLAIN, 4000)
     budget = hr.Budget(float(np.exp(rng.uniform(0, math.log(100)))), 1e-6)
-    x = Attack(opened(table, budget, beta, seed, rows=True, reserve=0.9, queries=5), table, rng)
+    x = Attack(opened(table, budget, beta, seed, keep_rows=True, reserve=0.9, queries=5), table, rng)
     sampled(x)
     return x
 

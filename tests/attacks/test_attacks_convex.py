@@ -168,9 +168,9 @@ def test_functions_that_say_they_are_equal_to_vouched_ones_are_not_vouched():
     constants = {"lipschitz": 1.0, "smoothness": 1.0, "strong_convexity": 1.0}
     vouched = losses.Custom(value, gradient, ("a",), 1, **constants)
     copied = losses.Custom(Equal(value), Equal(gradient), ("a",), 1, **constants)
-    session = opened(table(10**5), vouched=[vouched])
+    session = opened(table(10**5), trusted_losses=[vouched])
     assert session.ask(hr.minimize(vouched, Box(0.0, 1.0)), within=0.2).error <= 0.2
-    with pytest.raises(hr.InvalidInput, match="vouched"):
+    with pytest.raises(hr.InvalidInput, match="trust"):
         session.ask(hr.minimize(copied, Box(0.0, 1.0)), within=1e-3)
 
 

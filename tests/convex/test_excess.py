@@ -352,24 +352,24 @@ def test_a_users_functions_never_see_what_was_found_on_the_data():
     spent = session.spent
     answer = session.ask(question)
     assert answer.source == "hypothesis" and answer.cost == 0 and watched.seen
-    with pytest.raises(hr.InvalidInput, match=r"within must be used with one of hedgerow.losses, or .* vouched"):
+    with pytest.raises(hr.InvalidInput, match=r"within must be used with one of hedgerow.losses, or .* trusts"):
         session.ask(question, within=1e-4)
     assert session.spent == spent
 
 
 def test_an_owner_may_vouch_for_a_loss():
     watched, other = Watched(), Watched()
-    session = opened(BASE, vouched=[watched.loss], guard=0.0, workload=[hr.marginal("a"), hr.marginal("sick")])
+    session = opened(BASE, trusted_losses=[watched.loss], guard=0.0, workload=[hr.marginal("a"), hr.marginal("sick")])
     bought = session.ask(hr.minimize(watched.loss, over=hr.Box(0.0, 1.0)), within=0.2)
     assert bought.error <= 0.2
-    with pytest.raises(hr.InvalidInput, match="vouched"):
+    with pytest.raises(hr.InvalidInput, match="trust"):
         session.ask(hr.minimize(other.loss, over=hr.Box(0.0, 1.0)), within=1e-4)
-    with pytest.raises(hr.InvalidInput, match=r"vouched must be a list of losses.Custom"):
-        opened(BASE, vouched=watched.loss)
+    with pytest.raises(hr.InvalidInput, match=r"trusted_losses must be a list of losses.Custom"):
+        opened(BASE, trusted_losses=watched.loss)
     theory = {"profile": "theory", "queries": 10, "reserve": 0.05, "guard": None}
     question = hr.minimize(losses.Squared(target="sick"), hr.Box(-2.0, 2.0))
     strict = opened(BASE * 10**6, workload=[question], **theory)
-    with pytest.raises(hr.InvalidInput, match="must be vouched for by the owner in the theory profile"):
+    with pytest.raises(hr.InvalidInput, match="must be trusted by the owner in the theory profile"):
         strict.ask(hr.minimize(watched.loss, over=hr.Box(0.0, 1.0)))
 
 

@@ -173,7 +173,7 @@ def test_what_cannot_be_promised_to_a_person_is_refused() -> None:
         ({"unit": "who", "rows_per_unit": 2, "budget": 1.0}, "budget must be an hr.Budget"),
         ({"unit": "who", "rows_per_unit": 2, "budget": hr.Budget(1, 0, "add-remove", 3)}, "must be that of the budget, 3"),
         ({"unit": "who", "rows_per_unit": 2, "ledger": hr.Accountant(BUDGET)}, "budget must be that of the ledger"),
-        ({"unit": "who", "rows_per_unit": 2, "rows": True}, "rows must come with neighbours='replace'"),
+        ({"unit": "who", "rows_per_unit": 2, "keep_rows": True}, "rows must come with neighbours='replace'"),
     ):  # fmt: skip
         with pytest.raises(InvalidInput, match=words):
             hr.open(frame, **{**how, **bad})

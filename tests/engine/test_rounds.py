@@ -21,6 +21,7 @@ from hedgerow.privacy.allowance import Allowance
 from hedgerow.privacy.events import Gaussian, Planned
 from hedgerow.privacy.ledger import Accountant
 from hedgerow.privacy.noise import Seeded
+from hedgerow.serialize import decode_state, encode_state
 
 UNIVERSE = hr.Universe(a=hr.Flag(), b=hr.Flag(), c=hr.Flag(), d=hr.Integers(0, 5), e=hr.Categories(["x", "y", "z"]))
 PARITY = ("a", "b", "c")
@@ -163,7 +164,7 @@ def test_bars_are_those_of_the_overview_and_a_session_taken_up_has_them_again(ne
     assert any(m.attributes == PARITY for m in learned.measurements)
     assert not learned.overview.covers(PARITY)
     rows = float(data.rows) if neighbours == "replace" else None
-    state = json.loads(json.dumps(learned.state()))
+    state = decode_state(json.loads(json.dumps(encode_state(learned.state()))))
     again = FittedModel.restore(UNIVERSE, rows, state)
     assert again.overview.sets == learned.overview.sets and not again.overview.covers(PARITY)
     assert again.evidence.estimate(PARITY)[1] == learned.evidence.estimate(PARITY)[1]

@@ -30,7 +30,7 @@ def session(**options) -> hr.Session:
         "budget": hr.Budget(1.0, 1e-6),
         "queries": 100,
         "reserve": 0.5,
-        "rows": True,
+        "keep_rows": True,
         "seed": 1,
     }
     given |= options
@@ -125,15 +125,15 @@ def test_no_function_is_stored_or_sent_and_a_ledger_that_paid_for_one_still_is()
 
 
 def test_a_session_without_rows_says_how_to_have_them() -> None:
-    without = session(rows=False)
+    without = session(keep_rows=False)
     for ask in (
         lambda: without.ask(hr.statistic(abs, "age", within=0.1)),
         lambda: without.sample_yes_no(hr.count(smoker=True)),
         lambda: without.sample_yes_no_stream(hr.count(smoker=True)),
     ):
-        with pytest.raises(InvalidInput, match=r"must be opened with rows.*hr.open\(…, rows=True\)"):
+        with pytest.raises(InvalidInput, match=r"must be opened with rows.*hr.open\(…, keep_rows=True\)"):
             ask()
-    assert without.spent == session(rows=False).spent
+    assert without.spent == session(keep_rows=False).spent
 
 
 @pytest.mark.parametrize(

@@ -259,7 +259,7 @@ MOVED: dict[str, Callable[..., Any]] = {
 @pytest.mark.parametrize("name", MOVED)
 def test_no_row_moves_a_release_by_more_than_is_billed(name, neighbours, wrap, monkeypatch) -> None:
     budget, most, rng = Budget(1.0, 1e-3, neighbours), 0.0, np.random.default_rng(5)
-    choices = {} if neighbours == "replace" else {"rows": 9}
+    choices = {} if neighbours == "replace" else {"expected_rows": 9}
     for trial in range(8):
         X, y = awkward_rows(rng, 10, 3)
         pair = [(X, y), (X[1:], y[1:])]
@@ -334,7 +334,10 @@ def calls(draw: st.DrawFn) -> tuple[str, bool, bool, list[Rows], dict[str, Any]]
     }
     if not replaced:
         choices["budget"] = dataclasses.replace(choices["budget"], neighbours="add-remove")
-        choices |= {"rows": draw(st.sampled_from([1, 5, 1000, 2**33])), "limit": "1TB"}  # memory is judged by the guess
+        choices |= {
+            "expected_rows": draw(st.sampled_from([1, 5, 1000, 2**33])),
+            "limit": "1TB",
+        }  # memory is judged by the guess
     unit = row_bound if draw(st.booleans()) else 1.0
     with np.errstate(all="ignore"):
         in_units = [(rows[:, :2] * unit, rows[:, 2]) for rows in (first, second)]

@@ -291,6 +291,8 @@ def test_what_is_said_of_a_missing_guess_does_not_depend_on_the_number_of_rows(n
     said = set()
     for n in (0, 1, 2, 50):
         with pytest.raises(errors.InvalidInput, match="rows must be a public guess") as refused:
-            getattr(erm, name)(Budget(1.0, 1e-6, "add-remove"), rows=rows, **stated).fit(np.zeros((n, 2)), np.zeros(n))
+            getattr(erm, name)(Budget(1.0, 1e-6, "add-remove"), expected_rows=rows, **stated).fit(
+                np.zeros((n, 2)), np.zeros(n)
+            )
         said.add(str(refused.value))
     assert len(said) == 1

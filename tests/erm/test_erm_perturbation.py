@@ -47,7 +47,7 @@ SOLVERS = {
 @pytest.mark.parametrize(("neighbours", "rows"), [("replace", None), ("add-remove", 5000)])
 def test_each_beats_the_zero_model_and_bills_the_whole_budget(solver, neighbours, rows) -> None:
     X, y = classes()
-    result = SOLVERS[solver](X, y, budget=Budget(1.0, 1e-6, neighbours), rows=rows, seed=1)
+    result = SOLVERS[solver](X, y, budget=Budget(1.0, 1e-6, neighbours), expected_rows=rows, seed=1)
     assert risk(losses.Logistic(), X, y, result.theta) < 0.9 * math.log(2)
     assert 0.999 < result.cost <= 1.0 and len(result.events) == 1 and result.risk_bound > 0
 
@@ -286,7 +286,7 @@ def test_a_ridge_too_flat_for_a_certain_minimum_is_refused_whatever_the_rows() -
 def planned_event(neighbours: str) -> events.PerturbedObjective:
     X, y = classes(500)
     rows = None if neighbours == "replace" else 500
-    (event,) = SOLVERS["objective"](X, y, budget=Budget(1.0, 1e-6, neighbours), rows=rows, seed=0).events
+    (event,) = SOLVERS["objective"](X, y, budget=Budget(1.0, 1e-6, neighbours), expected_rows=rows, seed=0).events
     return event
 
 

@@ -66,7 +66,7 @@ def test_shapes_that_do_not_fit_are_refused_without_a_number_of_rows(X, y, messa
     [
         ({"row_bound": 0.0}, "row_bound must be"),
         ({"norm": "l3"}, "norm must be 'l2' or 'linf'"),
-        ({"rows": 50}, "rows must be left out"),
+        ({"expected_rows": 50}, "rows must be left out"),
         ({"budget": Budget(1, 1e-6, "add-remove")}, "rows must be a public guess"),
         ({"budget": 1.0}, "budget must be a Budget or an Accountant"),
         ({"over": sets.Simplex(), "loss": "logistic"}, "loss must be a hedgerow loss"),
@@ -210,9 +210,9 @@ def test_a_row_that_goes_leaves_the_scores_of_the_others_as_they_were_to_the_las
     """A matrix product fails this, and a last bit decides on which side of a kink a score lies."""
     rng = np.random.default_rng(0)
     X, theta, budget = rng.normal(size=(n, p)), rng.normal(size=p), Budget(1.0, 1e-6, "add-remove")
-    whole = problem(X, np.zeros(n), budget=budget, rows=n).scores(theta)
+    whole = problem(X, np.zeros(n), budget=budget, expected_rows=n).scores(theta)
     for gone in (0, n // 2, n - 1):
-        left = problem(np.delete(X, gone, 0), np.zeros(n - 1), budget=budget, rows=n).scores(theta)
+        left = problem(np.delete(X, gone, 0), np.zeros(n - 1), budget=budget, expected_rows=n).scores(theta)
         assert np.array_equal(left, np.delete(whole, gone))
 
 
@@ -236,7 +236,7 @@ def test_scales_at_the_ends_of_float64_are_refused(choices) -> None:
         problem(X, Y, **choices)
 
 
-NOBODY = {"budget": Budget(1.0, 1e-3, "add-remove"), "rows": 10, "seed": 0}
+NOBODY = {"budget": Budget(1.0, 1e-3, "add-remove"), "expected_rows": 10, "seed": 0}
 
 
 @pytest.mark.parametrize("wrap", [np.asarray, sp.csr_array], ids=["dense", "sparse"])

@@ -37,7 +37,7 @@ def made(budget: Budget = REPLACE, seed: int = 0, **change: Any) -> Problem:
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(ROWS, COLUMNS))
     given: dict[str, Any] = {"loss": losses.Logistic(), "over": L2Ball(1.0), "row_bound": 1.0, "norm": "l2"}
-    given |= {"label_bound": None, "rows": ROWS if budget is ADD_REMOVE else None} | change
+    given |= {"label_bound": None, "expected_rows": ROWS if budget is ADD_REMOVE else None} | change
     return prepare_problem(Arrays(X, (X[:, 0] > 0).astype(float)), budget=budget, **given)
 
 
@@ -75,7 +75,7 @@ def test_no_slope_counts_for_more_than_its_bound() -> None:
 
 def test_where_n_is_private_the_guess_of_it_is_all_that_is_seen() -> None:
     for guess in (1, 50, 10**6):
-        assert made(ADD_REMOVE, rows=guess).n == guess
+        assert made(ADD_REMOVE, expected_rows=guess).n == guess
 
 
 @pytest.mark.parametrize("budget", [REPLACE, ADD_REMOVE], ids=["replace", "add-remove"])
@@ -251,7 +251,7 @@ def test_no_row_moves_a_release_of_whitened_descent_by_more_than_is_billed(loss)
         problems = [
             prepare_problem(
                 Arrays(*table), loss=loss, over=Unconstrained(), budget=REPLACE, row_bound=1.0, norm="l2",
-                label_bound=1.0, rows=None,
+                label_bound=1.0, expected_rows=None,
             )
             for table in tables
         ]  # fmt: skip

@@ -81,7 +81,7 @@ def test_the_model_is_that_of_the_same_rows_in_memory_to_the_last_bit() -> None:
     assert same(one, other) and np.any(one.theta)
     per_person = Budget(1.0, 1e-6, "add-remove")
     one, other = both(
-        "frank_wolfe", frame, loss=losses.Logistic(), over=sets.L1Ball(2.0), budget=per_person, rows=5, rows_per_unit=2, iterations=2,
+        "frank_wolfe", frame, loss=losses.Logistic(), over=sets.L1Ball(2.0), budget=per_person, expected_rows=5, rows_per_unit=2, iterations=2,
     )  # fmt: skip
     assert same(one, other) and np.any(one.theta)
 
@@ -106,7 +106,7 @@ def test_every_solver_gives_the_model_of_the_same_rows_in_memory_or_is_refused(n
         "iterations": 4,
         **SETTINGS.get(name, {"loss": losses.Logistic(ridge=0.1), "over": None}),
     }
-    guess = {"rows": 20} if neighbours == "add-remove" else {}  # more than 8 times as many: sums are cut
+    guess = {"expected_rows": 20} if neighbours == "add-remove" else {}  # more than 8 times as many: sums are cut
     if name in REFUSED:
         account = Accountant(budget)
         with pytest.raises(InvalidInput, match="must be in memory"):
@@ -151,7 +151,7 @@ def test_a_table_without_rows_and_a_copy_that_is_emptied(tmp_path, monkeypatch) 
     erm.frank_wolfe(frame, "y", loss=losses.Logistic(), over=sets.L1Ball(1.0), budget=BUDGET, iterations=1)
     assert spark.session().read.parquet(copy).count() == 0
     monkeypatch.undo()
-    given = {"loss": losses.Squared(), "budget": Budget(1.0, 1e-6, "add-remove"), "rows": 50, "seed": 1}
+    given = {"loss": losses.Squared(), "budget": Budget(1.0, 1e-6, "add-remove"), "expected_rows": 50, "seed": 1}
     one = erm.whitened_descent(frame.where("1 = 0"), "y", iterations=2, **given)
     other = erm.whitened_descent(np.zeros((0, 5)), np.zeros(0), iterations=2, **given)
     assert np.array_equal(one.theta, other.theta)

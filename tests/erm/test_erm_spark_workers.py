@@ -45,7 +45,7 @@ def test_sums_of_parts_are_those_of_all_rows() -> None:
     given = table()
     posed = prepare_problem(
         in_memory(given), loss=losses.Logistic(), over=sets.L2Ball(1.0), budget=Budget(1.0, 1e-6), row_bound=1.0, norm="l2",
-        label_bound=None, rows=None,
+        label_bound=None, expected_rows=None,
     )  # fmt: skip
     alike = spark_rows.arithmetic()
     clipped = list(spark_rows._clip_batches(read(given), posed, alike))

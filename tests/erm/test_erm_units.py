@@ -63,7 +63,7 @@ def test_every_solver_draws_for_k_rows_what_it_bills(name) -> None:
     given = {
         "loss": hr.losses.Logistic(),
         "over": hr.L2Ball(1.0) if name != "frank_wolfe" else hr.L1Ball(1.0),
-        "rows": 100,
+        "expected_rows": 100,
     }
     k, solver = 4, getattr(hr.erm, name)
     found = solver(X, Y, budget=BUDGET, unit=WHO, rows_per_unit=k, seed=1, **given)
@@ -76,7 +76,7 @@ def test_every_solver_draws_for_k_rows_what_it_bills(name) -> None:
 
 
 def test_a_session_pays_for_the_same_persons_alone() -> None:
-    given = {"loss": hr.losses.Logistic(), "over": hr.L2Ball(1.0), "rows": 100, "unit": WHO}
+    given = {"loss": hr.losses.Logistic(), "over": hr.L2Ball(1.0), "expected_rows": 100, "unit": WHO}
     ledger = hr.Accountant(hr.Budget(1.0, 1e-6, "add-remove", rows_per_unit=2))
     hr.erm.mirror_descent(X, Y, budget=ledger, **given)
     assert ledger.spent_epsilon <= 1.0 + 1e-6

@@ -196,8 +196,8 @@ def test_the_caller_s_own_table_is_as_it_was(norm) -> None:
 def test_a_row_that_goes_leaves_even_a_single_other_as_it_was_to_the_last_bit_whatever_the_order_in_memory() -> None:
     for p in (3, 17, 100):
         rows, theta = RNG.normal(size=(2, p)), RNG.normal(size=p)
-        both = problem(np.asfortranarray(rows), [0, 1], budget=UNKNOWN_N, rows=2)
-        one = problem(np.asfortranarray(rows[1:]), [1], budget=UNKNOWN_N, rows=2)
+        both = problem(np.asfortranarray(rows), [0, 1], budget=UNKNOWN_N, expected_rows=2)
+        one = problem(np.asfortranarray(rows[1:]), [1], budget=UNKNOWN_N, expected_rows=2)
         assert np.array_equal(both.X[1:], one.X)
         assert np.array_equal(both.scores(theta)[1:], one.scores(theta))
 
@@ -233,7 +233,7 @@ SOLVERS: dict[str, Any] = {
 @pytest.mark.parametrize("wrap", [np.asarray, sp.csr_array, pd.DataFrame, lambda X: X.astype(object)])
 def test_a_table_with_any_row_is_solved_like_its_neighbour(solver, wrap) -> None:
     for budget in (BUDGET, UNKNOWN_N):
-        stated = {"budget": budget, "seed": 0} | ({} if budget is BUDGET else {"rows": 20})
+        stated = {"budget": budget, "seed": 0} | ({} if budget is BUDGET else {"expected_rows": 20})
         plain = SOLVERS[solver](wrap(X), Y, **stated)
         tables = []
         for row, label in AWKWARD.values():
@@ -266,7 +266,9 @@ def test_an_estimator_fits_a_table_with_any_row_or_none_like_its_neighbour(name)
             model.fit(wrap(np.vstack([row, X[1:]])), np.append(label, Y[1:]))
             assert model.n_features_in_ == 3 and np.isfinite(model.coef_).all()
         for n in (0, 1):
-            few = getattr(erm, name)(UNKNOWN_N, rows=20, random_state=0, **ESTIMATORS[name]).fit(wrap(X[:n]), Y[:n])
+            few = getattr(erm, name)(UNKNOWN_N, expected_rows=20, random_state=0, **ESTIMATORS[name]).fit(
+                wrap(X[:n]), Y[:n]
+            )
             assert few.coef_.shape == model.coef_.shape
     with pytest.raises(errors.InvalidInput, match="must have at least one row"):
         getattr(erm, name)(BUDGET, **ESTIMATORS[name]).fit(X[:0], Y[:0])
@@ -331,14 +333,14 @@ def test_where_there_are_thousands_of_times_as_many_rows_as_guessed_sums_are_exa
     n = 20_000
     rows, y = RNG.normal(size=(n, 3)), RNG.normal(size=n)
     rows[1::2], y[1::2] = -rows[::2], y[::2]  # sums small enough that nothing is cut
-    few = problem(wrap(rows), y, losses.Huber(), budget=UNKNOWN_N, rows=1)
+    few = problem(wrap(rows), y, losses.Huber(), budget=UNKNOWN_N, expected_rows=1)
     slopes = few.loss.derivative(few.scores(np.zeros(3)), few.y)
     whole = [[int(v) for v in np.trunc(slopes / few.slope_unit)], few.X.toarray() if sp.issparse(few.X) else few.X]
     exact = [sum(s * int(x) for s, x in zip(whole[0], column, strict=True)) for column in whole[1].T]
     assert few.gradient(np.zeros(3)).tolist() == [float(total) * few.unit * few.slope_unit for total in exact]
-    backwards = problem(wrap(rows[::-1]), y[::-1], losses.Huber(), budget=UNKNOWN_N, rows=1)
+    backwards = problem(wrap(rows[::-1]), y[::-1], losses.Huber(), budget=UNKNOWN_N, expected_rows=1)
     assert np.array_equal(few.gradient(np.ones(3)), backwards.gradient(np.ones(3)))
-    alike = problem(wrap(np.ones((n, 3))), np.ones(n), losses.Huber(), budget=UNKNOWN_N, rows=1)
+    alike = problem(wrap(np.ones((n, 3))), np.ones(n), losses.Huber(), budget=UNKNOWN_N, expected_rows=1)
     assert np.abs(alike.gradient(np.zeros(3))).max() <= 8 * alike.lipschitz_l1
 
 
@@ -354,7 +356,7 @@ def test_one_row_among_thousands_of_times_as_many_as_guessed_moves_moments_and_s
     rows, y = RNG.normal(size=(9000, 3)), RNG.normal(size=9000)
     seen = []
     for kept in (slice(None), slice(1, None)):
-        data = problem(rows[kept] / 1e4, y[kept] / 1e2, losses.Huber(2.0), budget=UNKNOWN_N, rows=1)
+        data = problem(rows[kept] / 1e4, y[kept] / 1e2, losses.Huber(2.0), budget=UNKNOWN_N, expected_rows=1)
         silent = Silent()
         amount = Amount.share_of(UNKNOWN_N)
         plan = plan_noise(data, amount, 3, 1.0, adapts=True, iterations=2)
@@ -448,7 +450,7 @@ def test_the_least_distance_that_may_be_asked_for_is_reached(budget, over) -> No
     for n, p in ((1, 1), (50, 4), (400, 10)):
         rng = np.random.default_rng(2)
         rows, y = rng.standard_cauchy((n, p)), rng.standard_cauchy(n)
-        choices = {} if budget is BUDGET else {"rows": n}
+        choices = {} if budget is BUDGET else {"expected_rows": n}
         for loss in (losses.Logistic(), losses.Huber(0.5)):
             data = prepared(rows, y, loss, over, budget, **choices)
             for weight in (0.1, 1e4):

@@ -118,7 +118,9 @@ def test_no_row_moves_a_sum_by_more_than_is_billed(neighbours, loss) -> None:
     """Rows of all lengths, and the metric of other rows, so that some are far longer in it than C."""
     X, y = skewed(2000)
     X[:50] = np.eye(20)[np.arange(50) % 20]  # at the bound, along directions in which the others hardly vary
-    problem = problem_of(X, y, loss, Budget(50.0, 1e-6, neighbours), rows=None if neighbours == "replace" else 2000)
+    problem = problem_of(
+        X, y, loss, Budget(50.0, 1e-6, neighbours), expected_rows=None if neighbours == "replace" else 2000
+    )
     plan = plan_of(problem)
     metric = metric_of(problem, plan.moments, drawn(plan.moments))
     weights = row_weights(problem, metric)
@@ -137,12 +139,14 @@ def test_no_row_moves_a_sum_by_more_than_is_billed(neighbours, loss) -> None:
 def test_a_row_that_goes_leaves_the_weights_of_the_others_as_they_were_to_the_last_bit() -> None:
     X, y = skewed(5000)
     budget = Budget(50.0, 1e-6, "add-remove")
-    problem = problem_of(X, y, budget=budget, rows=5000)
+    problem = problem_of(X, y, budget=budget, expected_rows=5000)
     moments = plan_of(problem).moments
     metric = metric_of(problem, moments, drawn(moments))
     whole = row_weights(problem, metric)
     for gone in (0, 2500, 4999):
-        left = row_weights(problem_of(np.delete(X, gone, 0), np.delete(y, gone), budget=budget, rows=5000), metric)
+        left = row_weights(
+            problem_of(np.delete(X, gone, 0), np.delete(y, gone), budget=budget, expected_rows=5000), metric
+        )
         assert np.array_equal(left, np.delete(whole, gone))
     assert (whole < 1).any()
 
@@ -154,7 +158,9 @@ CROWD = Budget(1000.0, 1e-6, "add-remove")  # knows small eigenvalues from small
 def test_the_metric_is_no_more_stretched_than_its_arithmetic_is_billed_for(times) -> None:
     """Rows alike, and as many times as were guessed: eigenvalues of their cut sum would reach 8 a feature."""
     p, guess = 6, 10
-    problem = problem_of(np.ones((times * guess, p)), np.ones(times * guess), budget=CROWD, rows=guess, norm="linf")
+    problem = problem_of(
+        np.ones((times * guess, p)), np.ones(times * guess), budget=CROWD, expected_rows=guess, norm="linf"
+    )
     plan = plan_of(problem)
     values = np.linalg.eigvalsh(metric_of(problem, plan.moments, drawn(plan.moments)).moments) / problem.row_l2**2
     floor = math.sqrt(2 * p) * plan.moments.sigma / guess
@@ -165,7 +171,7 @@ def test_the_metric_is_no_more_stretched_than_its_arithmetic_is_billed_for(times
 def test_rounding_in_the_whitened_sum_is_within_what_is_billed_for_any_number_of_rows(beyond) -> None:
     """Against whole numbers and 60 digits; sums from a tenth of what is allowed for to a million times that."""
     rng, p, guess = np.random.default_rng(1), 4, 1000
-    problem = problem_of(np.zeros((1, p)), np.zeros(1), losses.BoundedLogistic(), budget=CROWD, rows=guess)
+    problem = problem_of(np.zeros((1, p)), np.zeros(1), losses.BoundedLogistic(), budget=CROWD, expected_rows=guess)
     floor = 1e-4
     billed, worst = _rounding_distance(problem, p, floor) / 2, 0.0
     step = Fraction(problem.unit) * Fraction(problem.slope_unit)

@@ -61,7 +61,7 @@ def problem_of(name: str, kind: str, setting: dict[str, Any], data: Any = (X, Y)
     loss, over = getattr(solver, "loss", setting["loss"]), getattr(solver, "over", setting["over"])
     choices = {"norm": solver.norm} if hasattr(solver, "norm") else {}
     if kind == "add-remove":
-        choices["rows"] = 60
+        choices["expected_rows"] = 60
     return prepared(*data, loss, over, BUDGETS[kind], **choices)
 
 
@@ -78,7 +78,7 @@ def setting_of(name: str) -> dict[str, Any]:
 
 def call(name: str, kind: str, payer: Any, data: Any = (X, Y), **choices: Any) -> erm.Result:
     function = getattr(erm, name)
-    given = {**OPTIONS, **setting_of(name), **({"rows": 60} if kind == "add-remove" else {})}
+    given = {**OPTIONS, **setting_of(name), **({"expected_rows": 60} if kind == "add-remove" else {})}
     known = {k: v for k, v in given.items() if k in inspect.signature(function).parameters}
     return function(*data, budget=payer, **known, **choices)
 
@@ -226,7 +226,9 @@ def test_a_refusal_charges_nothing(name, kind) -> None:
     if "loss" in inspect.signature(getattr(erm, name)).parameters:
         refused_loss = {**setting_of(name), "loss": losses.MultinomialLogistic(classes=2)}
         with pytest.raises(errors.InvalidInput, match="one score per row"):
-            getattr(erm, name)(X, Y, budget=account, **refused_loss, **({"rows": 60} if kind != "replace" else {}))
+            getattr(erm, name)(
+                X, Y, budget=account, **refused_loss, **({"expected_rows": 60} if kind != "replace" else {})
+            )
         assert account.spent == 0
 
 

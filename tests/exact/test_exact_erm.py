@@ -69,7 +69,7 @@ def solved(name: str, budget: Budget, sites: set[str], **given: Any) -> Case:
     budget = Budget(100.0, 1e-3, budget.neighbours) if whitens else budget  # so that no noise hides a long row
 
     def run(table: Rows, ledger: Ledger, noise: Recorder) -> Any:
-        guess = {} if budget.neighbours == "replace" else {"rows": 41}
+        guess = {} if budget.neighbours == "replace" else {"expected_rows": 41}
         return getattr(erm, name)(*table, budget=ledger, noise=noise, **guess, **given)
 
     ledger = (lambda: Accountant(budget)) if budget.pure else (lambda: Accountant(budget, slack=SLACK))
@@ -170,7 +170,7 @@ def crowds(name: str) -> list[float]:
     shares = [0.0]
 
     def run(table: Rows, ledger: Ledger, noise: Recorder) -> Any:
-        return getattr(erm, solver)(*table, budget=ledger, noise=noise, rows=GUESS, **given)
+        return getattr(erm, solver)(*table, budget=ledger, noise=noise, expected_rows=GUESS, **given)
 
     def transcript(table: Rows, history: Any = None) -> Any:
         return transcribed(run, table, Accountant(budget, slack=SLACK), Recorder(0, history))
@@ -215,7 +215,7 @@ def tilted(
 ) -> tuple[Any, np.ndarray]:
     """A run whose exact minimum is the one given, and its tilt. Of a ball it is on the surface, and pushed against it."""
     given = {**HUBER, "over": over}
-    guess = {} if budget.neighbours == "replace" else {"rows": 41}
+    guess = {} if budget.neighbours == "replace" else {"expected_rows": 41}
     tilts: list[np.ndarray] = []
 
     def scripted(site: str, event: Any, value: Any, drawn: Any) -> Any:

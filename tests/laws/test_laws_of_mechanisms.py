@@ -175,7 +175,7 @@ def numeric_sparse(measurement: Laplace | Gaussian) -> Callable[[Noise], Noises]
 def rows_of_theory(budget: hr.Budget) -> Callable[[Noise], Noises]:
     def run(source: Noise) -> Noises:
         account, data = hr.Accountant(budget), in_one_cell(10**9)
-        given = {"convex": [], "queries": 10, "beta": 0.05, "alpha": None, "vouched": ()}
+        given = {"convex": [], "queries": 10, "beta": 0.05, "alpha": None, "trusted_losses": ()}
         engine = theory.build_theory_engine(data, account, source, **given)
         return [(account.entries()[0].event, np.asarray(engine.rows - data.rows))]
 

@@ -17,8 +17,8 @@ SHELF = "test_spill.py::test_"
 ANSWER = "test_answer.py::test_"
 MINIMIZE = "convex/test_minimize.py::test_"
 EXCESS = "convex/test_excess.py::test_"
-MEASUREMENTS = "engine/test_wire_measurements.py::test_"
-WIRE = "serialize/test_wire.py::test_"
+MEASUREMENTS = "serialize/test_measurement_forms.py::test_"
+WIRE = "serialize/test_forms.py::test_"
 RECEIPTS = "attacks/test_attacks_receipts.py::test_"
 CHOSEN = "attacks/test_attacks_bars.py::test_"
 SEEDS = "privacy/test_seeds.py::test_"
@@ -1158,60 +1158,60 @@ session(
 
 wire = Writer("wire", "")
 wire(
-    "Q01", "engine/wire.py::_read_measurement", "a measurement that comes back has lost its rounding, and its bar is too narrow",
+    "Q01", "serialize/releases.py::_read_measurement", "a measurement that comes back has lost its rounding, and its bar is too narrow",
     'read_number("rounding", rounding),', "0.0,",
     MEASUREMENTS + "a_measurement_comes_back_as_it_was",
 )  # fmt: skip
 wire(
-    "Q02", "engine/wire.py::_read_measurement", "a residual that comes back passes for a table",
+    "Q02", "serialize/releases.py::_read_measurement", "a residual that comes back passes for a table",
     'read_flag("residual", residual),', "False,",
     MEASUREMENTS + "a_measurement_comes_back_as_it_was",
 )  # fmt: skip
 wire(
-    "Q03", "engine/wire.py::_read_entry", "an entry that comes back passes for private",
+    "Q03", "serialize/releases.py::_read_entry", "an entry that comes back passes for private",
     'private=read_flag("private", private),', "private=True,",
     RELEASE + "an_entry_comes_back_with_every_field",
 )  # fmt: skip
 wire(
-    "Q04", "engine/wire.py::_read_entry", "an entry that comes back waits for draws that were not kept",
+    "Q04", "serialize/releases.py::_read_entry", "an entry that comes back waits for draws that were not kept",
     'kept=read_flag("kept", kept),', "kept=True,",
     RELEASE + "an_entry_comes_back_with_every_field",
 )  # fmt: skip
 wire(
-    "Q05", "engine/wire.py::_read_entry", "an entry that comes back has one event",
+    "Q05", "serialize/releases.py::_read_entry", "an entry that comes back has one event",
     'for event in read_list("events", events)),', 'for event in read_list("events", events)[:1]),',
     RELEASE + "an_entry_comes_back_with_every_field",
 )  # fmt: skip
 wire(
-    "Q06", "engine/wire.py::_read_entry", "an entry that comes back has lost what came out",
+    "Q06", "serialize/releases.py::_read_entry", "an entry that comes back has lost what came out",
     'released=tuple(read_value(value) for value in read_list("released", released)),', "released=(),",
     RELEASE + "an_entry_comes_back_with_every_field",
 )  # fmt: skip
 wire(
-    "Q07", "engine/wire.py::_read_estimate", "an answer without a bar comes back with one of 0",
+    "Q07", "serialize/releases.py::_read_estimate", "an answer without a bar comes back with one of 0",
     "return Estimate(found, bar, said, coarse, usual, coefficients=each)", "return Estimate(found, 0.0 if bar is None else bar, said, coarse, usual)",
     RELEASE + "an_answer_without_a_bar_comes_back_without_one",
 )  # fmt: skip
 wire(
-    "Q08", "engine/wire.py", "a budget that comes back has other neighbours",
+    "Q08", "serialize/releases.py", "a budget that comes back has other neighbours",
     'read_text("neighbours", neighbours),  # type: ignore[arg-type]', '"add-remove",',
     WIRE + "what_comes_back_equals_what_was_sent", RELEASE + "an_entry_comes_back_with_every_field",
 )  # fmt: skip
 wire(
-    "Q09", "wire.py::ledger_from_lines", "the answers of a ledger are lost on its way",
+    "Q09", "serialize/ledgers.py::ledger_from_lines", "the answers of a ledger are lost on its way",
     "return Accountant(account.budget, account.slack, entries, answers)",
     "return Accountant(account.budget, account.slack, entries)",
     RELEASE + "a_session_taken_up_repeats_its_answers_for_nothing",
 )  # fmt: skip
 wire(
-    "Q10", "wire.py::ledger_from_lines", "the entries of a ledger are lost on its way, and its budget is whole again",
+    "Q10", "serialize/ledgers.py::ledger_from_lines", "the entries of a ledger are lost on its way, and its budget is whole again",
     "return Accountant(account.budget, account.slack, entries, answers)",
     "return Accountant(account.budget, account.slack, (), answers)",
     ENGINES + "a_session_rebuilt_from_its_entries_gives_the_same_answers_to_the_last_bit",
 )  # fmt: skip
 wire(
-    "Q11", "engine/wire.py::_read_entry", "an entry that comes back has lost the query that was measured",
-    'thing("query", value, Linear) if is_query else read_value(value)', "None if is_query else read_value(value)",
+    "Q11", "serialize/releases.py::_read_entry", "an entry that comes back has lost the query that was measured",
+    'decode("query", value, Linear) if is_query else read_value(value)', "None if is_query else read_value(value)",
     RELEASE + "an_entry_comes_back_with_every_field",
 )  # fmt: skip
 

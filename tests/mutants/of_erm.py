@@ -66,7 +66,7 @@ erm(
 )  # fmt: skip
 erm(
     "E09", "problem.py::public_rows", "where n is private it must be right",
-    "return int(rows)\n", "return max(int(rows), count)\n",
+    "return int(expected_rows)\n", "return max(int(expected_rows), count)\n",
     PROMISES + "where_n_is_private_the_guess_of_it_is_all_that_is_seen",
 )  # fmt: skip
 erm(

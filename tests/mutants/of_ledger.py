@@ -12,7 +12,7 @@ MOVED = "ledger/test_moved_ledgers.py::test_"
 ledger = Writer("ledgers", "ledger/")
 ledger(
     "G01", "chain.py::_hash", "a line's hash does not fix the lines before it: history can be rewritten in place",
-    "json.dumps([before, *said]", 'json.dumps(["", *said]',
+    "ordered([before, *said]", 'ordered(["", *said]',
     DURABLE + "every_single_byte_of_every_line_is_checked",
 )  # fmt: skip
 ledger(

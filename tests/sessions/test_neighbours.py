@@ -319,7 +319,7 @@ class Analyst:
             "over": over,
             "budget": self.session,
             "spend": spend,
-            "rows": guess,
+            "expected_rows": guess,
             "noise": self.noise,
         }
         return lambda: solve(table[:, :2], table[:, 2], **options)
@@ -400,8 +400,8 @@ PLAIN, OTHER = (0, False, "x"), (2, True, "y")  # told apart by most questions
 GUARD = (("guard", 0.2), ("reserve", 0.3), ("queries", 50))
 WATCHED = (("workload", [hr.marginal("a")]), *GUARD)  # so that there is something to find
 STREAM = ("batch", "batch", "counts", "convex", "counts", "counts", "convex", "batch", "bad_batch", "look", "wire")
-THEORY = (("profile", "theory"), ("queries", 50), ("workload", [CONVEX[0], CONVEX[7]]), ("vouched", [OWN]))
-RESERVE = (("reserve", 0.5), ("vouched", [OWN]))
+THEORY = (("profile", "theory"), ("queries", 50), ("workload", [CONVEX[0], CONVEX[7]]), ("trusted_losses", [OWN]))
+RESERVE = (("reserve", 0.5), ("trusted_losses", [OWN]))
 CASES = {
     "practical": Case(options=RESERVE),
     "practical, add-remove": Case(neighbours="add-remove", options=RESERVE),
@@ -448,7 +448,7 @@ def cases(acts: int) -> st.SearchStrategy[Case]:
             "reserve": st.sampled_from([0.0, 0.05, 0.5]),
             "guard": st.sampled_from([None, 0.0, 0.2]),
             "workload": st.sampled_from([None, hr.marginals(1), [hr.marginal("a", "b"), CONVEX[0]], [hr.mean("a")]]),
-            "vouched": st.sampled_from([(), (OWN,)]),
+            "trusted_losses": st.sampled_from([(), (OWN,)]),
             "queries": st.sampled_from([1, 50, 10_000]),
         }
     )
@@ -613,7 +613,7 @@ LEAKS = [
 ]  # fmt: skip
 CONTROL = Case(
     neighbours="add-remove",
-    options=(("reserve", 0.9), ("vouched", [OWN])),
+    options=(("reserve", 0.9), ("trusted_losses", [OWN])),
     acts=("counts", "bought", *("buying",) * 5, "look"),
 )
 

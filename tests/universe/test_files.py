@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import hedgerow as hr
+from hedgerow import serialize
 from hedgerow.errors import InvalidInput
-from hedgerow.query import wire
 from hedgerow.universe.files import from_mapping
 
 days = st.dates(datetime.date(1900, 1, 1), datetime.date(2100, 1, 1))
@@ -76,7 +76,7 @@ def test_what_is_read_is_what_was_written(tmp_path_factory, universe) -> None:
         assert [list(map(type, again[n].labels)) for n in again.names] == [
             list(map(type, universe[n].labels)) for n in again.names
         ]
-    assert wire.loads(wire.dumps(universe)) == universe
+    assert serialize.loads(serialize.dumps(universe)) == universe
 
 
 def test_a_file_is_what_one_would_write_by_hand(tmp_path) -> None:

@@ -8,7 +8,6 @@ from typing import Any
 from hedgerow.answer import Answer
 from hedgerow.answering.scaling import scaled_answer
 from hedgerow.engine.interface import Answers
-from hedgerow.engine.wire import question_of
 from hedgerow.privacy.ledger import Entry
 from hedgerow.query.bound import Bound, Estimate
 from hedgerow.query.counts import OverTime, Query
@@ -16,6 +15,7 @@ from hedgerow.query.counts import bound as bound_to
 from hedgerow.query.linear import Linear
 from hedgerow.query.row_statistic import RowStatistic
 from hedgerow.query.wording import asked_again
+from hedgerow.serialize import question_of
 from hedgerow.universe.universe import Universe
 
 

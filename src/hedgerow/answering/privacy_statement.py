@@ -7,7 +7,6 @@ Differential Privacy Guarantees" (2025), asks an evaluator to look at: one sente
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from hedgerow import _html
+from hedgerow._json import readable
 from hedgerow.errors import InvalidInput
 from hedgerow.privacy.budget import Budget
 from hedgerow.universe.universe import Universe
@@ -49,7 +49,7 @@ class PrivacyStatement:
     @property
     def json(self) -> str:
         """The statement as one JSON object. Fields that the owner has to add are null."""
-        return json.dumps(self.record, ensure_ascii=False, indent=1, allow_nan=False)
+        return readable(self.record)
 
     @property
     def markdown(self) -> str:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from hedgerow._json import parse
 from hedgerow.cli.desk import first_ledger, open_reading, session
 from hedgerow.cli.file import DEFAULT, File, Place
 from hedgerow.cli.output import FAILED, AsJson, complain, facts, show, show_progress, table
@@ -134,7 +134,7 @@ def export(
     ledger = open_reading(file)
     try:
         if as_json and out is None:
-            show([json.loads(line) for line in ledger.export()], True, lambda screen: None)
+            show([parse(line) for line in ledger.export()], True, lambda screen: None)
             return
         with out.open("w", encoding="utf-8") if out is not None else _stdout() as target:
             count = 0
@@ -175,7 +175,7 @@ def report(
         made = opened.report(everybody=True)
         made.save(out)
     if as_json:
-        show(json.loads(made.json), True, lambda screen: None)
+        show(parse(made.json), True, lambda screen: None)
     else:
         typer.echo(f"Wrote {out}: {len(made.answers):,} answers, {len(made.charges):,} charges.")
 

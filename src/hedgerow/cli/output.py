@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import json
 import logging
 import sys
 import traceback
@@ -20,6 +19,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from hedgerow._json import readable
 from hedgerow._progress import phases, tell
 from hedgerow.cli.environment import redact
 from hedgerow.errors import (
@@ -126,7 +126,7 @@ def show(record: Any, as_json: bool, human: Callable[[Console], None]) -> None:
     if as_json:
         from hedgerow.report import plain
 
-        typer.echo(json.dumps(plain(record), allow_nan=False, indent=2, ensure_ascii=False, default=str))
+        typer.echo(readable(plain(record)))
     else:
         human(console())
 

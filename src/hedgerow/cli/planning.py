@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 import hedgerow as hr
+from hedgerow._json import parse
 from hedgerow.cli.file import DEFAULT, File, Place, workload_in
 from hedgerow.cli.output import AsJson, show, table
 from hedgerow.errors import InvalidInput
@@ -57,7 +57,7 @@ def plan(
         if made.population:
             screen.print(made.population)
 
-    show(json.loads(made.json), as_json, tell)
+    show(parse(made.json), as_json, tell)
 
 
 def _rows(path: Path) -> object:

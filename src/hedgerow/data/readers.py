@@ -41,7 +41,7 @@ class TrustSchema:
 
     Examples
     --------
-    >>> session = hr.open(hr.Typed(frame), universe=universe, budget=budget)
+    >>> session = hr.open(hr.TrustSchema(frame), universe=universe, budget=budget)
     """
 
     source: Any

@@ -23,7 +23,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import json
 import os
 import shutil
 import stat
@@ -36,6 +35,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow import _progress
+from hedgerow._json import parse, spaced
 from hedgerow._types import Array, Integers, Names
 from hedgerow.data.coding import Coder, numbers_of, texts_of
 from hedgerow.data.csv_file import Csv
@@ -250,7 +250,7 @@ def _reopen_store(
 ) -> RowStore | None:
     """Return the existing store if it has these columns of this source and is unchanged, and otherwise None."""
     try:
-        manifest = json.loads((folder / MANIFEST).read_text())
+        manifest = parse((folder / MANIFEST).read_text())
         found = [manifest[key] for key in ("form", "source", "columns", "coded")]
         same = found == [FORM, identity, _names(columns), _declaration(coded)]
         if identity is None or not same or any(_checksum(folder / n) != s for n, s in manifest["files"].items()):
@@ -322,7 +322,7 @@ def _build_store(
             os.replace(made, folder)
     finally:
         shutil.rmtree(made, ignore_errors=True)
-    return _map_store(folder, columns, coded, json.loads((folder / MANIFEST).read_text())["rows"])
+    return _map_store(folder, columns, coded, parse((folder / MANIFEST).read_text())["rows"])
 
 
 def _build(
@@ -380,7 +380,7 @@ def _build(
         "files": sums,
     }  # fmt: skip
     with _File(folder / MANIFEST) as file:
-        file.write(json.dumps(manifest).encode())
+        file.write(spaced(manifest).encode())
     return _map_store(folder, columns, coded, count)
 
 

@@ -1,7 +1,7 @@
 """The public facts that a column's type states, known before any row is read.
 
 Public types are those of a database table, and those of frames and Parquet files that the owner calls public
-(``readers.Typed``). CSV files and SQLite have none, because any row may hold anything. Other frames and files have
+(``readers.TrustSchema``). CSV files and SQLite have none, because any row may hold anything. Other frames and files have
 none, because whoever wrote them may have inferred the types from rows, so that one row decided them. pandas' own dtypes
 have none, because pandas changes them by itself (docs/reading.md). A declaration that no value of its column's type can
 match is a mistake, and is refused by name.

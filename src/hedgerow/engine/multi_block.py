@@ -137,7 +137,7 @@ class BlockMixture:
         """Refuse: a convex question is about one block."""
         raise InvalidInput(
             f"A convex question must be about one block. Found {len(self._respondents)} blocks. "
-            "Ask one block at a time: session.over(name)."
+            "Ask one block at a time: session.select_blocks(name)."
         )
 
     def _mix(self, said: Sequence[Estimate]) -> Estimate:
@@ -324,7 +324,7 @@ class MultiBlockEngine(BlockAnswers):
             raise InvalidInput(
                 "within must be asked about one block where the number of rows is private, because the weights of the "
                 f"blocks are known only up to intervals. Found {len(self._parts)} blocks. "
-                "Buy the answer for each block: session.over(name)."
+                "Buy the answer for each block: session.select_blocks(name)."
             )
 
     def price(self, bound: Bound[Any], within: float) -> float:

@@ -151,7 +151,7 @@ class TheoryEngine(PrivateEngine, FreeEngine):
         return Estimate(answer.theta, alpha if alpha < math.inf else None, source)
 
     def require_convex(self, question: BoundMinimize) -> None:
-        """Refuse a convex question if no losses were declared, or if the owner did not vouch for its loss."""
+        """Refuse a convex question if no losses were declared, or if the owner does not trust its loss."""
         if self._convex is None:
             raise InvalidInput(
                 "The losses of convex questions must be declared in the theory profile, because their constants "

@@ -206,7 +206,7 @@ def prepare_problem(
     row_bound: float,
     norm: Norm,
     label_bound: float | None,
-    rows: int | None,
+    expected_rows: int | None,
 ) -> Problem:
     """Check the input and return the problem.
 
@@ -215,7 +215,7 @@ def prepare_problem(
     bound = require_scale("row_bound", row_bound)
     if norm not in get_args(Norm):
         raise InvalidInput(f"norm must be 'l2' or 'linf'. Found {norm!r}. Say which norm row_bound bounds.")
-    n, p = public_rows(source.count, rows, budget), source.features
+    n, p = public_rows(source.count, expected_rows, budget), source.features
     _memory.require_libraries()
     size = p * _memory.PARAMETER + (n * p * _memory.ENTRY if source.is_dense else 0)
     _memory.require_bytes(
@@ -295,7 +295,7 @@ def _power_of_two(bound: float) -> float:
     return math.ldexp(1.0, exponent - (mantissa == 0.5))
 
 
-def public_rows(count: int, rows: int | None, budget: Budget) -> int:
+def public_rows(count: int, expected_rows: int | None, budget: Budget) -> int:
     """Return n: the number of rows, or the stated guess if the number is private.
 
     Then a table without rows is accepted, too.
@@ -303,15 +303,20 @@ def public_rows(count: int, rows: int | None, budget: Budget) -> int:
     if budget.neighbours == "replace":
         if count == 0:
             raise InvalidInput("X must have at least one row when neighbours replace a row. Found 0. Add rows.")
-        if rows is not None:
+        if expected_rows is not None:
             raise InvalidInput("expected_rows must be left out when neighbours replace a row. Found a value. Drop it.")
         return count
-    if rows is None or isinstance(rows, bool) or not 1 <= number(rows) < math.inf or int(rows) != rows:
+    if (
+        expected_rows is None
+        or isinstance(expected_rows, bool)
+        or not 1 <= number(expected_rows) < math.inf
+        or int(expected_rows) != expected_rows
+    ):
         raise InvalidInput(
             "expected_rows must be a public guess of the number of rows when neighbours add or remove one, because the true "
-            f"number is private. Found {rows!r}. Give expected_rows=…, or a budget with neighbours='replace'."
+            f"number is private. Found {expected_rows!r}. Give expected_rows=…, or a budget with neighbours='replace'."
         )
-    return int(rows)
+    return int(expected_rows)
 
 
 def _require_set(over: ConvexSet) -> ConvexSet:

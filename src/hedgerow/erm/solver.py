@@ -187,7 +187,7 @@ def solve(
     source = noise if noise is not None else Noise() if seed is None else Seeded(seed)
     facts: dict[str, Any] = {
         "loss": loss, "over": Unconstrained() if over is None else over, "budget": allowance.budget,
-        "row_bound": row_bound, "norm": norm, "label_bound": label_bound, "rows": expected_rows,
+        "row_bound": row_bound, "norm": norm, "label_bound": label_bound, "expected_rows": expected_rows,
     }  # fmt: skip
     if here is not None:
         with within:

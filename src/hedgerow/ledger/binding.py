@@ -25,7 +25,7 @@ from typing import Any
 
 from hedgerow.errors import InvalidInput
 from hedgerow.privacy.noise import secret
-from hedgerow.query.wire import dumps
+from hedgerow.serialize import dumps
 
 KEY, KEY_FILE = "HEDGEROW_LEDGER_KEY", "HEDGEROW_LEDGER_KEY_FILE"
 LEAST = 32  # the least number of bytes of a key

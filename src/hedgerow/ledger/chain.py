@@ -9,10 +9,10 @@ end, the shorter chain is still valid. Only a ``Head`` that was noted elsewhere 
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from hedgerow._json import ordered
 from hedgerow.errors import InvalidInput, LedgerBroken
 
 NOTHING = "0" * 64  # the hash before the first line
@@ -66,7 +66,7 @@ def next_line(before: Head, time: int, who: str, kind: str, body: str) -> Line:
 
 
 def _hash(before: str, *said: int | str) -> str:
-    return hashlib.sha256(json.dumps([before, *said], separators=(",", ":")).encode()).hexdigest()
+    return hashlib.sha256(ordered([before, *said]).encode()).hexdigest()
 
 
 def checked(lines: Iterable[Line], before: Head) -> Iterator[Line]:

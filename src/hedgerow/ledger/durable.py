@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
@@ -29,7 +28,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from hedgerow.engine.wire import LedgerTerms
+from hedgerow._json import parse, spaced
 from hedgerow.errors import BudgetExceeded, InvalidInput, LedgerBroken, LedgerUnavailable
 from hedgerow.ledger import answer_log, replay
 from hedgerow.ledger import spending as views
@@ -40,7 +39,7 @@ from hedgerow.ledger.urls import store_at
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.events import Event, Planned
 from hedgerow.privacy.ledger import FIT, Bill, Entry, Ledger, Receipt, Standing
-from hedgerow.query.wire import inner, loads, thing
+from hedgerow.serialize import LedgerTerms, decode, decode_state, encode, encode_state, loads
 from hedgerow.universe.universe import Universe
 
 if TYPE_CHECKING:
@@ -166,7 +165,7 @@ class Durable(Ledger):
     def _account(self, budget: Budget, slack: float, binding: Binding | None, **more: str) -> str:
         """Return the body of an account line."""
         return replay.body(
-            account=inner(LedgerTerms(budget, slack)),
+            account=encode(LedgerTerms(budget, slack)),
             table=None if binding is None else bound_record(binding),
             options=None if binding is None else dict(binding.options),
             version=version_now(),
@@ -177,7 +176,7 @@ class Durable(Ledger):
         """Refuse another account, declaration, version or table than the ledger's own."""
         record, wrote = account_of(self._store, self._block)
         self.opened_by_other_version = record["version"] != version_now()
-        account = thing("account", record["account"], LedgerTerms)
+        account = decode("account", record["account"], LedgerTerms)
         if account.budget != budget:
             raise InvalidInput(
                 f"budget must be that of the ledger. Found another: {budget!r}, where it was {account.budget!r}. "
@@ -616,7 +615,7 @@ class Durable(Ledger):
         if state is None:
             return
         standing = self.standing
-        text = json.dumps(
+        text = spaced(
             {
                 "v": replay.FORMAT,
                 "version": version_now(),
@@ -624,7 +623,7 @@ class Durable(Ledger):
                 "spent": str(standing.spent),
                 "failing": str(standing.failing),
                 "planned": str(standing.planned),
-                "counts": [[inner(event), count] for event, count in standing.counts.items()],
+                "counts": [[encode(event), count] for event, count in standing.counts.items()],
                 "by": {who: str(spent) for who, spent in self._by.items()},
                 "incomplete": [
                     [
@@ -633,7 +632,7 @@ class Durable(Ledger):
                     ]
                     for e in self._incomplete.values()
                 ],
-                "state": state,
+                "state": encode_state(state),
             }
         )
         self._write(replay.SNAPSHOT, replay.body(entries=self._charges, sha256=digest(text)), snapshot=text)
@@ -673,8 +672,8 @@ class _Loaded:
             self.head = appended[block - 1].head  # no line before this one concerns the block
         # another version may store the state differently
         if record is not None and (record.get("v"), record.get("version")) == (replay.FORMAT, version_now()):
-            self.head, self.state, older = head, record["state"], record["entries"]
-            counts = {thing("event", event, Event): count for event, count in record["counts"]}
+            self.head, self.state, older = head, decode_state(record["state"]), record["entries"]
+            counts = {decode("event", event, Event): count for event, count in record["counts"]}
             planned = Fraction(record.get("planned", "0"))
             self.standing = Standing(Fraction(record["spent"]), Fraction(record["failing"]), counts, planned)
             self.by = {who: Fraction(spent) for who, spent in record["by"].items()}
@@ -740,7 +739,7 @@ def _snapshot(store: Store, own: str) -> tuple[Head, dict[str, Any] | None]:
                 f"The snapshot at line {number} must be the one that was taken there. Found another. Restore the "
                 "ledger from a copy; without its snapshots it is read from its first line."
             )
-        found = line.head, json.loads(text)
+        found = line.head, parse(text)
     return found
 
 

@@ -9,7 +9,6 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from hedgerow.engine.wire import LedgerTerms
 from hedgerow.errors import InvalidInput, LedgerBroken
 from hedgerow.ledger import replay
 from hedgerow.ledger import spending as views
@@ -21,7 +20,7 @@ from hedgerow.ledger.urls import store_at
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.ledger import Entry
 from hedgerow.privacy.planned import Parts
-from hedgerow.query.wire import thing
+from hedgerow.serialize import LedgerTerms, decode
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,7 +34,7 @@ class Reading:
         self._store, self._block = store, block
         if not store.exists():
             raise InvalidInput(f"There must be a ledger to read. Found none on {store.name}. Check the URL.")
-        account = thing("account", account_of(store, block)[0]["account"], LedgerTerms)
+        account = decode("account", account_of(store, block)[0]["account"], LedgerTerms)
         self.budget: Budget = account.budget
 
     @property

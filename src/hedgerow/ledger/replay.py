@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator, MutableSequence
 from dataclasses import replace
 from typing import Any, overload
 
 import numpy as np
 
-import hedgerow.engine.wire  # noqa: F401  # the forms of entries
+from hedgerow._json import canonical, parse
 from hedgerow.errors import InvalidInput, LedgerBroken
 from hedgerow.ledger.chain import Line
 from hedgerow.privacy.ledger import Entry
-from hedgerow.query.wire import dumps, loads
-from hedgerow.query.wire_values import read_value, write_value
+from hedgerow.serialize import dumps, loads
+from hedgerow.serialize.values import read_value, write_value
 
 FORMAT = 1  # the version of the format of lines
 ACCOUNT, CHARGE, RELEASE, ANSWERS, CAP, SNAPSHOT, ACCEPTED, BLOCK = (
@@ -60,8 +59,8 @@ def require_known(kinds: Iterable[str], blocks: int) -> None:
 def record_in(line: Line, **needed: type | tuple[type, ...]) -> dict[str, Any]:
     """Return the record of a line. Refuse another format, and a record that lacks a field of these types."""
     try:
-        record = json.loads(line.body)
-    except (ValueError, RecursionError):
+        record = parse(line.body)
+    except ValueError:
         record = None
     if isinstance(record, dict) and record.get("v") != FORMAT and "v" in record:
         raise InvalidInput(
@@ -92,7 +91,7 @@ def accepted_in(line: Line) -> str:
 
 def body(**fields: Any) -> str:
     """Return the body of a line with these fields."""
-    return json.dumps({"v": FORMAT, **fields}, sort_keys=True, separators=(",", ":"))
+    return canonical({"v": FORMAT, **fields})
 
 
 def written_charge(entry: Entry) -> str:

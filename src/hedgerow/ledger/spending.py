@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import datetime
-import json
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from hedgerow._json import canonical, parse
 from hedgerow.errors import LedgerBroken
 from hedgerow.ledger import answer_log, replay
 from hedgerow.ledger.binding import digest
@@ -94,12 +94,12 @@ def exported(store: Store) -> Iterator[str]:
     """Yield every line as JSON, with its hash."""
     for line in store.lines():
         record: dict[str, Any] = {name: getattr(line, name) for name in Line.__slots__}
-        yield json.dumps(record, sort_keys=True, separators=(",", ":"))
+        yield canonical(record)
 
 
 def imported(lines: Iterator[str]) -> Iterator[Line]:
     """Yield exported lines again, checked."""
-    return checked((Line(**json.loads(line)) for line in lines), Head())
+    return checked((Line(**parse(line)) for line in lines), Head())
 
 
 def spending(store: Store, budget: Budget, days: float | None, block: int = 0) -> pd.DataFrame:

@@ -30,7 +30,7 @@ class Mixture(Hypothesis):
         """Refuse: a mixture has no log tables."""
         raise InvalidInput(
             "Factors must be read from one block's hypothesis. Found a mixture of several. "
-            "Use session.over(name).hypothesis."
+            "Use session.select_blocks(name).hypothesis."
         )
 
     def add_factors(self, factors: Mapping[Names, Array]) -> None:

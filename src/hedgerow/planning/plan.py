@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from hedgerow import _html
 from hedgerow._checks import number, whole
+from hedgerow._json import readable
 from hedgerow._progress import phases, tell
 from hedgerow.convex.minimize import Minimize
 from hedgerow.errors import InvalidInput
@@ -90,7 +90,7 @@ class Plan:
     def json(self) -> str:
         """The plan as JSON."""
         record = {**asdict(self), "sentence": self.sentence}
-        return json.dumps(record, indent=1, allow_nan=False, ensure_ascii=False)
+        return readable(record, indent=1)
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -16,7 +16,6 @@ import ast
 import contextlib
 import hashlib
 import io
-import json
 import math
 import os
 import re
@@ -29,10 +28,11 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow._json import Json, kind_of, ordered, parse
 from hedgerow._memory import format_bytes
 from hedgerow.errors import HedgerowError, InvalidRelease
-from hedgerow.query.wire_values import DTYPES, Json, kind_of, read_array, write_array
 from hedgerow.release_file.signing import PrivateKey, PublicKey, public_key, sign, verify
+from hedgerow.serialize.values import DTYPES, read_array, write_array
 
 FORMAT, VERSION = "hedgerow-release", 1
 MANIFEST, SIGNATURE, DOCUMENT = "manifest.json", "signature.json", "document.json"
@@ -116,7 +116,7 @@ def _without_arrays(record: Json, arrays: list[NDArray[Any]], places: dict[str, 
 
 def _compact(record: Json) -> bytes:
     """Return the JSON text of a record, with fields in their order."""
-    return json.dumps(record, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode()
+    return ordered(record).encode()
 
 
 def _npy(array: NDArray[Any]) -> bytes:
@@ -240,7 +240,19 @@ def _parsed(data: bytes) -> Json:
     """Parse JSON strictly: no repeated name, no number that is not finite, not too deep."""
     text = data.decode("utf-8")
     _require_depth(text)
-    return json.loads(text, object_pairs_hook=_distinct, parse_constant=_no_constant, parse_float=_finite)
+    record = parse(text, distinct=True)
+    if not _is_finite(record):
+        _refuse("of finite numbers", "another", "Fetch it again")
+    return record
+
+
+def _is_finite(record: Json) -> bool:
+    """Return True if every number of a record is finite; JSON has no others, but Python reads them."""
+    if isinstance(record, dict):
+        return all(map(_is_finite, record.values()))
+    if isinstance(record, list):
+        return all(map(_is_finite, record))
+    return not isinstance(record, float) or math.isfinite(record)
 
 
 def _require_depth(text: str) -> None:
@@ -250,24 +262,6 @@ def _require_depth(text: str) -> None:
         depth += {"[": 1, "{": 1, "]": -1, "}": -1}.get(token[0], 0)
         if depth > DEEPEST:
             _refuse(f"of records nested at most {DEEPEST} deep", "deeper ones", "Fetch it again")
-
-
-def _distinct(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        _refuse("of records with different names", "a name twice", "Fetch it again")
-    return found
-
-
-def _finite(text: str) -> float:
-    number = float(text)
-    if not math.isfinite(number):
-        _refuse("of finite numbers", "another", "Fetch it again")
-    return number
-
-
-def _no_constant(text: str) -> NoReturn:
-    _refuse("of finite numbers", "another", "Fetch it again")
 
 
 def _array(data: bytes) -> NDArray[Any]:

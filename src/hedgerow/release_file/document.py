@@ -8,14 +8,15 @@ from typing import Any
 
 import numpy as np
 
+from hedgerow._json import Json, fields, read_list, read_text, refuse
 from hedgerow._memory import MODEL, require, require_values
 from hedgerow._types import Array, Names
+from hedgerow.convex.minimize import Minimize
 from hedgerow.engine.practical.measurement import Measurement
-from hedgerow.engine.practical.public import PracticalAnswers, read_practical, write_practical
+from hedgerow.engine.practical.public import PracticalAnswers, practical_state, restore_practical
 from hedgerow.engine.public import PublicAnswers
 from hedgerow.engine.release import ReleaseEngine
 from hedgerow.engine.theory import TheoryAnswers
-from hedgerow.engine.wire import AnsweredQuestion, bound_question, question_of
 from hedgerow.errors import InvalidInput
 from hedgerow.model.hypothesis import Hypothesis
 from hedgerow.model.junction_tree import junction_cells
@@ -23,25 +24,20 @@ from hedgerow.privacy.budget import Budget
 from hedgerow.query.bound import Bound, Estimate
 from hedgerow.query.counts import BoundMarginal
 from hedgerow.query.linear import Linear
-from hedgerow.query.wire import inner, thing
-from hedgerow.query.wire_values import (
-    Json,
-    fields,
+from hedgerow.release_file.publication import Publication, PublishedBlock, RecordedAnswer
+from hedgerow.report import Charge
+from hedgerow.serialize import AnsweredQuestion, bound_question, decode, decode_state, encode, encode_state, question_of
+from hedgerow.serialize.values import (
     read_array,
     read_flag,
-    read_list,
     read_names,
     read_number,
-    read_text,
     read_whole,
-    refuse,
     write_array,
     write_names,
     write_number,
     write_text,
 )
-from hedgerow.release_file.publication import Publication, PublishedBlock, RecordedAnswer
-from hedgerow.report import Charge
 from hedgerow.universe.attributes import Integers
 from hedgerow.universe.universe import Universe
 
@@ -57,7 +53,7 @@ def write_document(published: Publication) -> dict[str, Json]:
     """Return a publication as JSON."""
     return {
         "hedgerow": write_text("version", published.version),
-        "universe": inner(published.universe),
+        "universe": encode(published.universe),
         "private": published.private,
         "blocks": [_write_block(block) for block in published.blocks],
         "answers": _write_answers(published.answers),
@@ -70,7 +66,7 @@ def _write_block(block: PublishedBlock) -> dict[str, Json]:
     public = block.budget.neighbours == "replace"
     return {
         "name": write_text("name", block.name),
-        "budget": inner(block.budget),
+        "budget": encode(block.budget),
         "spent": write_number("spent", block.spent),
         "spent_epsilon": write_number("spent_epsilon", block.spent_epsilon),
         "beta": write_number("beta", block.beta),
@@ -89,14 +85,14 @@ def _write_answers(answers: Sequence[RecordedAnswer]) -> Json:
     for each in answers:
         asked = question_of(each.bound)
         if asked is not None:
-            found.append([write_number("cost", each.cost), inner(AnsweredQuestion(asked[0], each.estimate, asked[1]))])
+            found.append([write_number("cost", each.cost), encode(AnsweredQuestion(asked[0], each.estimate, asked[1]))])
     return found
 
 
 def _write_public(public: PublicAnswers) -> Json:
     match public:
         case PracticalAnswers():
-            return write_practical(public)
+            return _write_practical(public)
         case TheoryAnswers():
             return {
                 "profile": "theory",
@@ -110,12 +106,23 @@ def _write_public(public: PublicAnswers) -> Json:
                 "hypothesis": _write_hypothesis(public.hypothesis),
                 "rows": write_number("rows", public.rows),
                 "error": write_number("error", public.error),
-                "promised": [inner(query) for query in public.promised.values()],
+                "promised": [encode(query) for query in public.promised.values()],
             }
     raise InvalidInput(
         f"What is published must be of a known profile. Found {type(public).__name__}. Publish a session of hr.open or "
         "hr.release."
     )
+
+
+def _write_practical(public: PracticalAnswers) -> Json:
+    """Return the state of the practical profile; a loss with functions of the user has no JSON form and is left out."""
+    state = practical_state(public)
+    losses = []
+    for question, theta, bar in state.pop("losses"):
+        asked = question_of(question)
+        if asked is not None:
+            losses.append([encode(asked[0]), write_array(theta), write_number("bar", bar)])
+    return {"profile": "practical", **encode_state(state), "losses": losses}
 
 
 def _write_hypothesis(hypothesis: Hypothesis) -> Json:
@@ -131,7 +138,7 @@ def read_document(record: Json) -> Publication:
     version, universe_record, private, blocks, answers, given, statement = fields(
         record, "hedgerow", "universe", "private", "blocks", "answers", "numbers_given", "statement"
     )
-    universe = thing("a universe", universe_record, Universe)
+    universe = decode("a universe", universe_record, Universe)
     require_values(dict(zip(universe.names, universe.shape, strict=True)))
     found = tuple(_read_block(universe, block) for block in read_list("blocks", blocks))
     names = [block.name for block in found]
@@ -157,7 +164,7 @@ def _read_block(universe: Universe, record: Json) -> PublishedBlock:
         record, "name", "budget", "spent", "spent_epsilon", "beta", "rows", "guarded", "public", "charges", "answers",
         "ledger",
     )  # fmt: skip
-    promised = thing("a budget", budget, Budget)
+    promised = decode("a budget", budget, Budget)
     entries, head = fields(ledger, "entries", "head")
     if (rows is None) != (promised.neighbours != "replace"):
         refuse("rows", "a number where it is public, and null where it is private", rows)
@@ -189,7 +196,7 @@ def _read_answers(universe: Universe, record: Json) -> tuple[RecordedAnswer, ...
     for pair in read_list("answers", record):
         if type(pair) is not list or len(pair) != 2:
             refuse("An answer", "a cost and an answered question", pair)
-        answered = thing("an answer", pair[1], AnsweredQuestion)
+        answered = decode("an answer", pair[1], AnsweredQuestion)
         bound = bound_question(answered.question, universe, answered.resolution)
         found.append(RecordedAnswer(bound, _fitting(universe, bound, answered.estimate), _positive("cost", pair[0])))
     return tuple(found)
@@ -268,12 +275,14 @@ def _read_practical(universe: Universe, record: Json, rows: int | None) -> Pract
     counts = [_whole("shares", share, MOST_NUMBERS) for share in read_list("shares", shares)]
     if counts != sorted(counts) or len(counts) > MOST_NUMBERS:
         refuse("shares", "whole numbers that grow", "others")
+    answers = []
     for loss in read_list("losses", losses):
         if type(loss) is not list or len(loss) != 3:
             refuse("A certified loss", "a question, its parameters and its bar", loss)
-        read_array(loss[1], "float64")
-        _positive("bar", loss[2])
-    return read_practical(universe, record, rows)
+        question = decode("a certified question", loss[0], Minimize).on(universe)
+        answers.append((question, read_array(loss[1], "float64"), _positive("bar", loss[2])))
+    state = {name: decode_state(part) for name, part in record.items() if name not in ("profile", "losses")}
+    return restore_practical(universe, {**state, "losses": answers}, rows)
 
 
 def _require_learned(universe: Universe, record: Json) -> None:
@@ -286,7 +295,7 @@ def _require_learned(universe: Universe, record: Json) -> None:
     if len(read_list("layouts", layouts)) != len(measured):
         refuse("layouts", "one for each measurement", len(layouts))
     for each, axes in zip(measured, layouts, strict=True):
-        _require_measurement(universe, groups, thing("a measurement", each, Measurement), axes)
+        _require_measurement(universe, groups, decode("a measurement", each, Measurement), axes)
     tables = [_names(groups, names) for names in read_list("sets", sets)]
     asked = [_query(groups, query) for query in read_list("queries", queries)]
     if len(set(tables)) != len(tables) or len({query.key for query in asked}) != len(asked):
@@ -381,7 +390,7 @@ def _names(universe: Universe, record: Json) -> Names:
 
 def _query(universe: Universe, record: Json) -> Linear:
     """Read a linear query on a universe."""
-    query = thing("a query", record, Linear)
+    query = decode("a query", record, Linear)
     _require_fits(universe, query)
     return query
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from hedgerow._json import Json
 from hedgerow.engine.public import PublicAnswers
 from hedgerow.privacy.budget import Budget
 from hedgerow.query.bound import Bound, Estimate
-from hedgerow.query.wire_values import Json
 from hedgerow.report import Charge
 from hedgerow.universe.universe import Universe
 

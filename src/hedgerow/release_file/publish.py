@@ -7,12 +7,12 @@ from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
+from hedgerow._json import Json
 from hedgerow.answering.answers_on_record import costs_of_questions
 from hedgerow.answering.blocks import Block
 from hedgerow.errors import InvalidInput
 from hedgerow.privacy.ledger import Entry
 from hedgerow.query.bound import Bound, Estimate
-from hedgerow.query.wire_values import Json
 from hedgerow.release_file.container import packed, save
 from hedgerow.release_file.document import write_document
 from hedgerow.release_file.publication import Publication, PublishedBlock, RecordedAnswer

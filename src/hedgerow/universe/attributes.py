@@ -38,7 +38,7 @@ class not_:
 
     Example
     -------
-    >>> count(region=isnt("north"))  # doctest: +SKIP
+    >>> count(region=not_("north"))  # doctest: +SKIP
     """
 
     predicate: Any

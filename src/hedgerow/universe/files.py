@@ -18,7 +18,6 @@ written.
 from __future__ import annotations
 
 import datetime
-import json
 import math
 import re
 import tomllib
@@ -28,12 +27,12 @@ from typing import Any
 
 import numpy as np
 
+from hedgerow._json import Json, parse, quoted, readable
 from hedgerow.errors import InvalidInput
-from hedgerow.query.wire import MOST_CELLS
-from hedgerow.query.wire_values import Json, read_label, write_label
 from hedgerow.universe.attributes import Attribute, Categories, Flag, Integers, Range
 from hedgerow.universe.dates import Dates
-from hedgerow.universe.universe import Universe
+from hedgerow.universe.labels import read_label, write_label
+from hedgerow.universe.universe import MOST_CELLS, Universe
 
 KINDS: dict[str, type[Attribute]] = {kind.__name__: kind for kind in (Categories, Dates, Flag, Integers, Range)}
 NO_VALUE = {"kind": "none"}  # stands for null, which TOML lacks
@@ -154,7 +153,7 @@ def load(path: str | Path) -> Universe:
     place = _place(path)
     try:
         text = place.read_text(encoding="utf-8")
-        found = tomllib.loads(text) if place.suffix.lower() == ".toml" else json.loads(text)
+        found = tomllib.loads(text) if place.suffix.lower() == ".toml" else parse(text)
     except OSError:
         raise InvalidInput(f"The universe's file must exist. Found nothing at {str(path)!r}. Check the path.") from None
     except (ValueError, RecursionError):
@@ -167,9 +166,7 @@ def load(path: str | Path) -> Universe:
 def save(universe: Universe, path: str | Path) -> None:
     """Write a universe to a .toml or .json file."""
     place, declared = _place(path), to_mapping(universe)
-    written = (
-        to_toml(declared) if place.suffix.lower() == ".toml" else json.dumps(declared, indent=2, allow_nan=False) + "\n"
-    )
+    written = to_toml(declared) if place.suffix.lower() == ".toml" else readable(declared, ascii_only=True) + "\n"
     try:
         content = written.encode("utf-8")
     except UnicodeEncodeError:
@@ -201,7 +198,7 @@ def to_toml(declared: Mapping[str, Mapping[str, Json]], under: str = "") -> str:
 
 
 def _key(name: str) -> str:
-    return name if BARE.fullmatch(name) else _toml_text(name)
+    return name if BARE.fullmatch(name) else quoted(name)
 
 
 def _toml_value(value: Json) -> str:
@@ -218,15 +215,10 @@ def _toml_value(value: Json) -> str:
             text = repr(value)
             return text if any(mark in text for mark in ".e") else text + ".0"
         case str():
-            return _toml_text(value)
+            return quoted(value)
         case list():
             return "[" + ", ".join(map(_toml_value, value)) + "]"
         case {"kind": "date", "text": str(text)}:
             return text
         case _:
             return "{ " + ", ".join(f"{_key(name)} = {_toml_value(each)}" for name, each in value.items()) + " }"
-
-
-def _toml_text(text: str) -> str:
-    """Write a basic string. The escapes of JSON are valid in TOML, except that JSON leaves U+007F unescaped."""
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

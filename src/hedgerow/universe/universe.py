@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import importlib
 import itertools
-import json
 import math
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -18,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow import _html
+from hedgerow._json import parse
 from hedgerow._types import Names
 from hedgerow.errors import InvalidInput
 from hedgerow.universe.attributes import Attribute, Integers, Range
@@ -32,8 +32,13 @@ ABOVE = {
 }
 
 
+# the attributes of a universe that is read have at most this many cells in total, because a short record, such as two
+# ends of Integers, can declare any number of them
+MOST_CELLS = 2**21
+
+
 def _above(name: str) -> Callable[..., Any]:
-    """Import the function behind a method when it is first used: files need ``wire``, and a draft needs the table."""
+    """Import the function behind a method when it is first used: files need this module, and a draft needs the table."""
     return getattr(importlib.import_module(f"hedgerow.{ABOVE[name]}"), name)  # type: ignore[no-any-return]
 
 
@@ -92,7 +97,7 @@ class Universe:
         if isinstance(path, Mapping):
             return _above("from_mapping")(path)  # type: ignore[no-any-return]
         try:
-            sizes = json.loads(Path(path).read_text(encoding="utf-8"))
+            sizes = parse(Path(path).read_text(encoding="utf-8"))
         except FileNotFoundError:
             raise InvalidInput(f"The domain file must exist. Found nothing at {str(path)!r}. Check the path.") from None
         except ValueError:

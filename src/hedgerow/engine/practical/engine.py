@@ -28,7 +28,7 @@ from hedgerow.engine.practical.certificate.certified_bounds import LARGEST, Cert
 from hedgerow.engine.practical.convex.convex_answers import Convex
 from hedgerow.engine.practical.convex.loss_certificate import CertifiedLosses, certified_losses
 from hedgerow.engine.practical.fit.value_groups import measure_wide as merging_of
-from hedgerow.engine.practical.free_answers import BlockPrior, FittedModel, FreeAnswers, Snapshot
+from hedgerow.engine.practical.free_answers import BlockPrior, FittedModel, FreeAnswers
 from hedgerow.engine.practical.guard import Guard, GuardWatch, plan_guard
 from hedgerow.engine.practical.measure.prefit import MODEL_CELLS, Prefit
 from hedgerow.engine.practical.measure.purchases import Purchases, WantedBar
@@ -46,7 +46,6 @@ from hedgerow.query.bound import Bound, Estimate
 from hedgerow.query.counts import BoundMarginal, Query
 from hedgerow.query.counts import bound as bound_to
 from hedgerow.query.linear import Linear
-from hedgerow.query.wire_values import Json
 from hedgerow.query.workloads import Workload
 from hedgerow.textbook.sparse_vector import FINEST
 from hedgerow.universe.universe import Universe
@@ -78,9 +77,9 @@ class PracticalEngine(PrivateEngine):
         guard: Guard | None,
         trusted_losses: Collection[Custom] = (),
         losses: CertifiedLosses | None = None,
-        state: Json = None,
-        opened: Json = None,
-        opening: Snapshot | None = None,
+        state: dict[str, Any] | None = None,
+        opened: dict[str, Any] | None = None,
+        opening: dict[str, Any] | None = None,
         next_prior: BlockPrior | None = None,
     ) -> None:
         """Build the engine from what the opening released, or restore it from a snapshot.
@@ -219,8 +218,8 @@ class PracticalEngine(PrivateEngine):
             self._watch.resume(entries)
 
     @one_at_a_time
-    def state(self) -> Json:
-        """Return a snapshot of everything the engine knows, public and as JSON."""
+    def state(self) -> dict[str, Any]:
+        """Return a snapshot of everything the engine knows, public and as plain data."""
         return {
             "learned": self.knowledge.learned.state(),
             "shares": [*self.knowledge.bars.shares, self.knowledge.bars.numbers],
@@ -350,14 +349,14 @@ def build_practical_engine(
             learned = fitting.run(everything=everything)
             estimate = learned.rows
             next_prior: BlockPrior | None = learned.as_prior()
-            opening: Snapshot | None = None
+            opening: dict[str, Any] | None = None
         else:
             learned = FittedModel.restore(data.universe, rows, state["learned"], prior)
             estimate = float(state["opened"]["rows"])
             before = state["opened"].get("learned")  # older snapshots, from before blocks existed, lack it
             begun = None if before is None else FittedModel.restore(data.universe, rows, before, prior)
             next_prior = None if begun is None else begun.as_prior()
-            opening = None if begun is None else begun.snapshot()
+            opening = before
         if rows is None and guard:  # n is private: a guard is bought only on request, and planned for the estimate of n
             planned = plan_guard(budget, estimate, queries, beta / 2, guard)
         doubt = beta if planned is None else beta / 2
@@ -376,13 +375,13 @@ def build_practical_engine(
             known = restore_knowledge(data, learned, doubt, rows, state, prior)
             losses = CertifiedLosses.restore(declared, state["opened"]["losses"])
     if state is None:
-        opening = learned.snapshot()
+        opening = learned.state()
     if state is not None:
         opened = state["opened"]
     elif not ledger.keeps_state:
         opened = None
     else:
-        opened = {"rows": estimate, "certified": None, "losses": losses.state(declared), "learned": learned.state()}
+        opened = {"rows": estimate, "certified": None, "losses": losses.state(declared), "learned": opening}
         if known.certified is not None:
             opened |= {"certified": known.certified.state()}
     return PracticalEngine(
@@ -443,7 +442,7 @@ def restore_knowledge(
     learned: FittedModel,
     beta: float,
     rows: float | None,
-    state: Json,
+    state: dict[str, Any],
     prior: BlockPrior | None = None,
 ) -> FreeAnswers:
     """Restore the knowledge from a snapshot (``PracticalEngine.state``).

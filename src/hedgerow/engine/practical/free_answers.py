@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import zip_longest
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -24,21 +24,11 @@ from hedgerow.engine.practical.fit.residuals import Evidence, Overview
 from hedgerow.engine.practical.fit.shrinkage import STANDS_OUT, blocks, ridge
 from hedgerow.engine.practical.fit.value_groups import ValueGroups
 from hedgerow.engine.practical.measurement import Measurement, RowCountInterval, varying_names
+from hedgerow.errors import InvalidInput
 from hedgerow.model.hypothesis import Hypothesis
 from hedgerow.model.junction_tree import junction_cells
 from hedgerow.model.log_linear import LogLinear, Target, minimize
 from hedgerow.query.linear import Linear, answer_all
-from hedgerow.query.wire import inner, thing
-from hedgerow.query.wire_values import (
-    Json,
-    read_array,
-    read_list,
-    read_names,
-    read_whole,
-    refuse,
-    write_array,
-    write_names,
-)
 from hedgerow.universe.universe import Universe
 
 Value = TypeVar("Value", float, Array)
@@ -73,35 +63,6 @@ class BlockPrior:
                 carried = merging.regroup(self.merging, name, carried, axis, summed=len(names) == 1)
             found[names] = np.log(np.maximum(carried, TINY)) if merging.is_possible else carried.copy()
         return found
-
-
-@dataclass(frozen=True, eq=False)
-class Snapshot:
-    """Everything that ``Learned`` held at one moment. It shares arrays that are never changed in place. Public.
-
-    ``overview`` is the number of residuals, the first ones, that belong to the overview.
-    """
-
-    merging: ValueGroups
-    measurements: tuple[Measurement, ...]
-    sets: tuple[Names, ...]
-    queries: dict[object, Linear]
-    theta: Array
-    priors: dict[object, Array]
-    overview: int
-
-    def state(self) -> Json:
-        """Return the snapshot as JSON."""
-        return {
-            "merging": self.merging.state(),
-            "measurements": [inner(measurement) for measurement in self.measurements],
-            "layouts": [_layout(measurement.values) for measurement in self.measurements],
-            "sets": [write_names("A name", names) for names in self.sets],
-            "queries": [inner(query) for query in self.queries.values()],
-            "theta": write_array(self.theta),
-            "priors": [write_array(self.priors[key]) for key in (*self.sets, *self.queries)],
-            "overview": self.overview,
-        }
 
 
 @dataclass
@@ -178,39 +139,41 @@ class FittedModel:
 
     @classmethod
     def restore(
-        cls, universe: Universe, rows: float | None, record: Json, prior: BlockPrior | None = None
+        cls, universe: Universe, rows: float | None, state: dict[str, Any], prior: BlockPrior | None = None
     ) -> FittedModel:
         """Rebuild, to the last bit, the knowledge that ``state`` described."""
-        made = cls.nothing(universe, rows, ValueGroups.restore(universe, record["merging"]), prior)
-        for measured, axes in zip(read_list("measurements", record["measurements"]), record["layouts"], strict=True):
-            measurement = thing("a measurement", measured, Measurement)
+        made = cls.nothing(universe, rows, ValueGroups.restore(universe, state["merging"]), prior)
+        for measurement, axes in zip(state["measurements"], state["layouts"], strict=True):
             made._take(replace(measurement, values=_lay_out(measurement.values, axes)))
         residuals = [m for m in made.measurements if m.residual]
         inner = made.merging.inner
         if residuals:  # the first ``overview`` of them are the overview's; in older snapshots all are
-            count = read_whole("overview", record.get("overview", len(residuals)))
+            count = state.get("overview", len(residuals))
             if not 0 < count <= len(residuals):
-                refuse("overview", "the number of residuals that belong to the overview", count)
+                raise InvalidInput(
+                    f"overview must be the number of residuals that belong to the overview. Found {count!r} of "
+                    f"{len(residuals)}. Restore the ledger from a copy."
+                )
             made.overview = Overview(inner, residuals[:count], rows)
-        queries = [thing("a query", query, Linear) for query in record["queries"]]
-        sets = [read_names("names", names) for names in record["sets"]]
-        made.model = LogLinear(inner, sets, {query.key: query for query in queries})
-        made.model.settle(read_array(record["theta"], "float64"))
-        priors = [read_array(prior, "float64") for prior in record["priors"]]
-        made._priors = dict(zip([*made.model.sets, *made.model.queries], priors, strict=True))
+        sets = [tuple(names) for names in state["sets"]]
+        made.model = LogLinear(inner, sets, {query.key: query for query in state["queries"]})
+        made.model.settle(state["theta"].copy())
+        made._priors = dict(zip([*made.model.sets, *made.model.queries], state["priors"], strict=True))
         return made
 
-    def snapshot(self) -> Snapshot:
-        """Return everything learned by now, which later learning does not change."""
-        model, overview = self.model, 0 if self.overview is None else self.overview.measured
-        return Snapshot(
-            self.merging, tuple(self.measurements), tuple(model.sets), dict(model.queries), model.theta,
-            dict(self._priors), overview,
-        )  # fmt: skip
-
-    def state(self) -> Json:
-        """Return everything learned, as JSON."""
-        return self.snapshot().state()
+    def state(self) -> dict[str, Any]:
+        """Return everything learned, as plain data that a later fit does not change."""
+        model = self.model
+        return {
+            "merging": self.merging.state(),
+            "measurements": list(self.measurements),
+            "layouts": [_layout(measurement.values) for measurement in self.measurements],
+            "sets": [list(names) for names in model.sets],
+            "queries": list(model.queries.values()),
+            "theta": model.theta.copy(),
+            "priors": [self._priors[key].copy() for key in (*model.sets, *model.queries)],
+            "overview": 0 if self.overview is None else self.overview.measured,
+        }
 
     def add(self, measurement: Measurement) -> None:
         """Add a measurement of the prefit, which is of groups."""

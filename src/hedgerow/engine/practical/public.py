@@ -14,20 +14,17 @@ import numpy as np
 
 from hedgerow._types import Array
 from hedgerow.convex.losses.families import Squared
-from hedgerow.convex.minimize import BoundMinimize, Minimize
+from hedgerow.convex.minimize import BoundMinimize
 from hedgerow.engine.practical.certificate.certified_bounds import Certificate, CertifiedCounts
 from hedgerow.engine.practical.convex.excess_bounds import coefficient_bounds, free_answer
 from hedgerow.engine.practical.convex.loss_certificate import CertifiedLosses
-from hedgerow.engine.practical.free_answers import FittedModel, FreeAnswers, Snapshot
+from hedgerow.engine.practical.free_answers import FittedModel, FreeAnswers
 from hedgerow.engine.practical.measurement import Measurement
 from hedgerow.engine.public import PublicAnswers, require_sold
-from hedgerow.engine.wire import question_of
 from hedgerow.model.hypothesis import Hypothesis
 from hedgerow.query.bound import Estimate, Source
 from hedgerow.query.counts import BoundMarginal
 from hedgerow.query.linear import Linear
-from hedgerow.query.wire import inner, thing
-from hedgerow.query.wire_values import Json, read_array, write_array, write_number
 from hedgerow.universe.universe import Universe
 
 
@@ -40,7 +37,7 @@ class PracticalAnswers(PublicAnswers):
         self,
         knowledge: FreeAnswers,
         losses: CertifiedLosses,
-        opening: Snapshot | None = None,
+        opening: dict[str, Any] | None = None,
         *,
         n_is_public: bool,
     ) -> None:
@@ -140,53 +137,39 @@ class PracticalAnswers(PublicAnswers):
         return Estimate(theta, error if math.isfinite(error) else None, source, coefficients=each)
 
 
-# The stored form of what is public (docs/release-file.md).
+# The state of what is public, as plain data (docs/release-file.md).
 
 
-def write_practical(public: PracticalAnswers) -> Json:
-    """Return everything that the answers follow from, as JSON.
+def practical_state(public: PracticalAnswers) -> dict[str, Any]:
+    """Return everything that the answers follow from, as plain data.
 
-    The certificate is about what was known at the opening. That is written too, unless nothing was learned since.
+    The certificate is about what was known at the opening. That is part of the state too, unless nothing was learned
+    since.
     """
-    known, learned = public.knowledge, public.knowledge.learned
-    opening = public.opening
-    has_grown = opening is not None and len(opening.measurements) < len(learned.measurements)
+    known, opening = public.knowledge, public.opening
     certified = known.certified if opening is not None else None
-    losses = []
-    for key, question in public.losses.questions.items():
-        asked = question_of(question)
-        if asked is not None:  # a loss with functions of the user has no JSON form
-            theta, bar = public.losses.answers[key]
-            losses.append([inner(asked[0]), write_array(theta), write_number("bar", bar)])
+    has_grown = opening is not None and len(opening["measurements"]) < len(known.learned.measurements)
     return {
-        "profile": "practical",
-        "learned": learned.state(),
-        "opening": opening.state() if opening is not None and certified is not None and has_grown else None,
+        "learned": known.learned.state(),
+        "opening": opening if certified is not None and has_grown else None,
         "certified": None if certified is None else certified.state(),
-        "losses": losses,
-        "beta": write_number("beta", known.beta),
+        "losses": [(public.losses.questions[key], *public.losses.answers[key]) for key in public.losses.questions],
+        "beta": float(known.beta),
         "shares": [*known.bars.shares, known.bars.numbers],
     }
 
 
-def read_practical(universe: Universe, record: Json, public_rows: int | None) -> PracticalAnswers:
-    """Rebuild the answers that ``write_practical`` described; ``public_rows`` is n where it is public.
-
-    The record is one that ``release_file`` has checked.
-    """
-    rows, beta = None if public_rows is None else float(public_rows), float(record["beta"])
-    known = FreeAnswers(FittedModel.restore(universe, rows, record["learned"]), beta, public_rows, record["shares"])
-    if record["certified"] is not None:
+def restore_practical(universe: Universe, state: dict[str, Any], public_rows: int | None) -> PracticalAnswers:
+    """Rebuild the answers that ``practical_state`` described; ``public_rows`` is n where it is public."""
+    rows, beta = None if public_rows is None else float(public_rows), float(state["beta"])
+    known = FreeAnswers(FittedModel.restore(universe, rows, state["learned"]), beta, public_rows, state["shares"])
+    if state["certified"] is not None:
         before = known
-        if record["opening"] is not None:
-            before = FreeAnswers(FittedModel.restore(universe, rows, record["opening"]), beta, public_rows)
-        known.certified = CertifiedCounts.restore(before, record["certified"])
-    answers, questions = {}, {}
-    for asked, theta, bar in record["losses"]:
-        bound = thing("a certified question", asked, Minimize).on(universe)
-        answers[bound.key] = read_array(theta, "float64"), float(bar)
-        questions[bound.key] = bound
-    losses = CertifiedLosses(answers, questions)
+        if state["opening"] is not None:
+            before = FreeAnswers(FittedModel.restore(universe, rows, state["opening"]), beta, public_rows)
+        known.certified = CertifiedCounts.restore(before, state["certified"])
+    answers = {question.key: (theta, bar) for question, theta, bar in state["losses"]}
+    losses = CertifiedLosses(answers, {question.key: question for question, _, _ in state["losses"]})
     return PracticalAnswers(known, losses, n_is_public=public_rows is not None)
 
 

@@ -55,7 +55,7 @@ def idle(count: int, features: int = 1) -> Rows:
 class ErmCase:
     """A solver and the setting of its audit.
 
-    ``score(X, y, budget=…, rows=…, seed=…)`` grows with the pull of the first row.
+    ``score(X, y, budget=…, expected_rows=…, seed=…)`` grows with the pull of the first row.
     """
 
     score: Score
@@ -80,7 +80,7 @@ class ErmCase:
     def run(self, table: Rows, paid: Budget, seed: int | None = None) -> float:
         """Return the score of one run."""
         rows = None if paid.neighbours == "replace" else self.others[1].size + 1
-        return float(self.score(*table, budget=paid, rows=rows, seed=seed))
+        return float(self.score(*table, budget=paid, expected_rows=rows, seed=seed))
 
 
 HUBER: dict[str, Any] = {"loss": losses.Huber(), "label_bound": FAR}
@@ -119,14 +119,14 @@ class RecordingNoise(Noise):
         return int(self.heard[-1])
 
 
-def overheard_lasso(X: Any, y: Any, *, budget: Budget, rows: int | None, seed: int | None) -> float:
+def overheard_lasso(X: Any, y: Any, *, budget: Budget, expected_rows: int | None, seed: int | None) -> float:
     """Return the log-likelihood ratio, up to a constant, of all that the lasso draws.
 
     The lasso draws a size, a vertex, moments, and steps.
     """
     noise = RecordingNoise(Noise() if seed is None else Seeded(seed))
     result = lasso(
-        X, y, label_bound=FAR, radius=0.01 * FAR, iterations=1, refit=True, budget=Accountant(budget), expected_rows=rows,
+        X, y, label_bound=FAR, radius=0.01 * FAR, iterations=1, refit=True, budget=Accountant(budget), expected_rows=expected_rows,
         noise=noise,
     )  # fmt: skip
     size, (chosen, vertex), moments, *steps = zip(noise.heard, result.events, strict=True)

@@ -304,7 +304,7 @@ def _crowd_loss(cut: Callable[[Problem, WhiteningMetric, Array], Array]) -> Epsi
     for rows in (X[:-1], X):
         problem = prepare_problem(
             Arrays(rows, np.ones(len(rows))), loss=losses.BoundedLogistic(), over=Unconstrained(), budget=CROWDED,
-            row_bound=1.0, norm="l2", label_bound=None, rows=GUESSED,
+            row_bound=1.0, norm="l2", label_bound=None, expected_rows=GUESSED,
         )  # fmt: skip
         total = problem.gradient(np.zeros(2), weights=row_weights(problem, metric), cut=False)
         sums.append(cut(problem, metric, total))

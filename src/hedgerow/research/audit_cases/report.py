@@ -11,7 +11,6 @@ mechanism passes.
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
@@ -19,6 +18,7 @@ from pathlib import Path
 from typing import Any, final
 
 from hedgerow._extras import extra
+from hedgerow._json import parse, readable
 from hedgerow.privacy.noise import Noise
 from hedgerow.research.audit_cases.gallery import GALLERY, BrokenMechanism, EpsilonEvidence
 from hedgerow.research.audit_cases.own_mechanisms import CASES, AuditCase
@@ -138,7 +138,7 @@ class AuditResults:
     def __init__(self, folder: Path | None) -> None:
         self._folder = folder
         path = folder and folder / "audit.json"
-        self._kept: dict[str, dict[str, Any]] = json.loads(path.read_text()) if path and path.exists() else {}
+        self._kept: dict[str, dict[str, Any]] = parse(path.read_text()) if path and path.exists() else {}
 
     def forget(self) -> None:
         """Drop all findings."""
@@ -151,7 +151,7 @@ class AuditResults:
         """Store a finding."""
         self._kept[key] = found
         if self._folder is not None:
-            (self._folder / "audit.json").write_text(json.dumps(self._kept, indent=1, ensure_ascii=False) + "\n")
+            (self._folder / "audit.json").write_text(readable(self._kept, indent=1, infinities=True) + "\n")
 
     def ours(self) -> list[AuditOutcome]:
         """Return the findings on our own mechanisms."""

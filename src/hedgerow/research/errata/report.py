@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -11,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from hedgerow import _progress
+from hedgerow._json import readable
 from hedgerow.research.errata import ERRATA, NOTED
 from hedgerow.research.errata.page import ErratumRun, page_text, run_all, run_demonstration
 
@@ -47,7 +47,7 @@ def report(name: str | None = None, page: Path | None = None, *, as_json: bool =
         page.write_text(page_text(ran, NOTED), encoding="utf-8")
         console.print(f"wrote {page}", highlight=False)
     if as_json:
-        print(json.dumps([_record(one) for one in ran], indent=2, ensure_ascii=False))
+        print(readable([_record(one) for one in ran]))
     return _status(ran, console)
 
 

@@ -452,7 +452,7 @@ def quadratic_curvature() -> tuple[ErratumFinding, ErratumFinding]:
     half = float((2 / step**2 * (three**2 / 2 - one**2 / 2 - (three - one) * one)).max())  # of ½θ²
     problem = prepare_problem(
         Arrays(np.ones((2, 1)), np.zeros(2)), loss=losses.Squared(), over=L1Ball(1.0), budget=Budget(1.0, 1e-6),
-        row_bound=1.0, norm="linf", label_bound=1.0, rows=None,
+        row_bound=1.0, norm="linf", label_bound=1.0, expected_rows=None,
     )  # fmt: skip
     return (
         ErratumFinding("the curvature of θ² by Definition 5.1, attained", 2 * half, float((two - one).max()) ** 2),

@@ -27,7 +27,7 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import astuple, dataclass
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 
@@ -42,7 +42,6 @@ from hedgerow.engine.practical.certificate.largest_errors import PLACES, Steps, 
 from hedgerow.engine.practical.measurement import RowCountInterval, varying_names
 from hedgerow.model.hypothesis import Hypothesis
 from hedgerow.query.linear import Linear, answer_all
-from hedgerow.query.wire_values import Json
 from hedgerow.universe.universe import Universe
 
 LARGEST = 3  # most attributes of a certified set
@@ -156,7 +155,7 @@ class CertifiedCounts:
         self.certificate: Certificate | None = None
 
     @classmethod
-    def restore(cls, known: CertifiableAnswers, record: Json) -> CertifiedCounts:
+    def restore(cls, known: CertifiableAnswers, record: dict[str, Any]) -> CertifiedCounts:
         """Rebuild the certificate that ``state`` described; ``known`` is the knowledge it was made from."""
         made = cls(known, small_sets(known))
         made.margin, made.bits = record["margin"], record["bits"]
@@ -169,8 +168,8 @@ class CertifiedCounts:
         made.certificate = Certificate(stated, usual, record["beta_of_rows"])
         return made
 
-    def state(self) -> Json:
-        """Return all that was released and what follows from it, public and as JSON."""
+    def state(self) -> dict[str, Any]:
+        """Return all that was released and what follows from it, public and as plain data."""
         assert self.certificate is not None
         return {
             "margin": self.margin,

@@ -154,7 +154,7 @@ class Convex:
         if excess is None:
             if not query.is_trusted(self._trusted):
                 raise InvalidInput(
-                    "within must be used with one of hedgerow.losses, or with a loss that the owner vouched for. "
+                    "within must be used with one of hedgerow.losses, or with a loss that the owner trusts. "
                     f"Found {query.risk!r}. "
                     "Ask without within, or have the owner open the session with trusted_losses=[loss]."
                 )

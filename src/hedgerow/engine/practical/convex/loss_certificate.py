@@ -16,6 +16,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Collection, Hashable, Sequence
 from dataclasses import dataclass, field, fields
+from typing import Any
 
 import numpy as np
 
@@ -34,7 +35,6 @@ from hedgerow.privacy.allowance import Allowance
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.events import Gaussian, Laplace
 from hedgerow.privacy.noise import Noise
-from hedgerow.query.wire_values import Json, read_array, write_array
 from hedgerow.textbook.sparse_vector import FINEST
 
 # Tolerated differences between the surrogate's err and the loss's, as parts of the reach of the noise,
@@ -56,15 +56,15 @@ class CertifiedLosses:
         return self.answers.get(question.key)
 
     @classmethod
-    def restore(cls, declared: Sequence[BoundMinimize], record: Json) -> CertifiedLosses:
+    def restore(cls, declared: Sequence[BoundMinimize], state: Sequence[Any]) -> CertifiedLosses:
         """Rebuild what ``state`` described, for the same questions in the same order."""
-        found = {declared[place].key: (read_array(theta, "float64"), bar) for place, theta, bar in record}
+        found = {declared[place].key: (theta, bar) for place, theta, bar in state}
         return cls(found, {question.key: question for question in declared if question.key in found})
 
-    def state(self, declared: Sequence[BoundMinimize]) -> Json:
-        """Return the certified answers, by the places of their questions, as JSON."""
+    def state(self, declared: Sequence[BoundMinimize]) -> list[Any]:
+        """Return the certified answers, by the places of their questions, as plain data."""
         kept = [(place, self.get(question)) for place, question in enumerate(declared)]
-        return [[place, write_array(found[0]), found[1]] for place, found in kept if found is not None]
+        return [[place, found[0], found[1]] for place, found in kept if found is not None]
 
 
 def certified_losses(

@@ -21,6 +21,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,7 +34,6 @@ from hedgerow.privacy.allowance import Allowance, Amount
 from hedgerow.privacy.events import Gaussian
 from hedgerow.privacy.noise import Noise
 from hedgerow.query.linear import Linear
-from hedgerow.query.wire_values import Json, read_array, write_array
 from hedgerow.universe.attributes import Integers
 from hedgerow.universe.universe import Universe
 
@@ -67,14 +67,13 @@ class ValueGroups:
         return cls(universe, {}, {})
 
     @classmethod
-    def restore(cls, universe: Universe, record: Json) -> ValueGroups:
+    def restore(cls, universe: Universe, state: Mapping[str, Any]) -> ValueGroups:
         """Rebuild a merging from its stored ``state``."""
-        groups = {name: read_array(each[0], "int64") for name, each in record.items()}
-        return cls(universe, groups, {name: read_array(each[1], "float64") for name, each in record.items()})
+        return cls(universe, {n: groups for n, (groups, _) in state.items()}, {n: s for n, (_, s) in state.items()})
 
-    def state(self) -> Json:
-        """Return groups and shares as JSON."""
-        return {name: [write_array(g), write_array(self._shares[name])] for name, g in self.groups.items()}
+    def state(self) -> dict[str, Any]:
+        """Return groups and shares as plain data."""
+        return {name: [groups, self._shares[name]] for name, groups in self.groups.items()}
 
     def touches(self, names: Names) -> bool:
         """Return True if one of these attributes has merged values."""

@@ -1,4 +1,4 @@
-"""JSON forms of losses, constraint sets and minimization questions. See ``query/wire``.
+"""JSON forms of losses, constraint sets and minimization questions.
 
 A loss or a set is written as the fields of its class, under the name of its class. A user-defined loss (``Custom``) is
 made of functions, which have no JSON form: reading functions back would run whatever code a record contains.
@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from hedgerow._json import Json
 from hedgerow.convex.losses.custom import Custom
 from hedgerow.convex.losses.families import Loss
 from hedgerow.convex.minimize import LOSSES, Minimize, minimize
 from hedgerow.convex.sets import SETS, ConvexSet
-from hedgerow.query.wire import inner, register, register_dataclass, register_refusal, thing
-from hedgerow.query.wire_values import Json
+from hedgerow.serialize.registry import decode, encode, register, register_dataclass, register_refusal
 
 for constraint in SETS:
     register_dataclass(constraint)
@@ -29,11 +29,11 @@ register_refusal(
 
 
 def _write_minimize(question: Minimize) -> dict[str, Json]:
-    return {"loss": inner(question.loss), "over": inner(question.over)}
+    return {"loss": encode(question.loss), "over": encode(question.over)}
 
 
 def _read_minimize(loss: Json, over: Json) -> Any:
-    return minimize(thing("loss", loss, Loss), thing("over", over, ConvexSet))
+    return minimize(decode("loss", loss, Loss), decode("over", over, ConvexSet))
 
 
 register("minimize", Minimize, _write_minimize, _read_minimize)

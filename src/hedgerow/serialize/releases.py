@@ -1,17 +1,13 @@
-"""JSON forms of events, budgets, estimates, released measurements and ledger entries (see ``query/wire``).
-
-Importing this module registers the forms of everything in the layers below it as well.
-"""
+"""JSON forms of events, budgets, estimates, released measurements and ledger entries."""
 
 from __future__ import annotations
 
-from typing import Any, get_args
+from typing import get_args
 
 import numpy as np
 
-import hedgerow.convex.wire  # noqa: F401  # registers the forms of convex questions
+from hedgerow._json import Json, kind_of, read_list, read_text, refuse
 from hedgerow._types import Array
-from hedgerow.convex.minimize import BoundMinimize, Minimize
 from hedgerow.engine.practical.contrasts import FEWEST
 from hedgerow.engine.practical.measurement import Measurement
 from hedgerow.errors import InvalidInput
@@ -19,28 +15,19 @@ from hedgerow.privacy import events
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.events import Event, Gaussian, Laplace
 from hedgerow.privacy.ledger import Entry
-from hedgerow.query.bound import Bound, Estimate, Source
-from hedgerow.query.composed import ComposedQuestion
-from hedgerow.query.counts import BoundMarginal, Query, Resolution
-from hedgerow.query.counts import bound as bound_to
-from hedgerow.query.counts import marginal as make_marginal
+from hedgerow.query.bound import Estimate, Source
+from hedgerow.query.counts import Query
 from hedgerow.query.linear import Linear
 from hedgerow.query.row_statistic import RowStatistic
-from hedgerow.query.statistics import BoundTop
-from hedgerow.query.wire import inner, register, register_dataclass, register_refusal, thing
-from hedgerow.query.wire_values import (
-    Json,
-    kind_of,
+from hedgerow.serialize.registry import decode, encode, register, register_dataclass, register_refusal
+from hedgerow.serialize.values import (
     read_array,
     read_flag,
-    read_list,
     read_names,
     read_number,
     read_pairs,
-    read_text,
     read_value,
     read_whole,
-    refuse,
     write_array,
     write_flag,
     write_names,
@@ -49,7 +36,6 @@ from hedgerow.query.wire_values import (
     write_value,
     write_whole,
 )
-from hedgerow.universe.universe import Universe
 
 EVENTS = (Laplace, Gaussian)  # the only noise that a measurement may carry
 DTYPES = ("float64", "int64")  # the only types of a measurement's values
@@ -70,8 +56,8 @@ def _write_measurement(measurement: Measurement) -> dict[str, Json]:
     return {
         "attributes": write_names("A name", measurement.attributes),
         "values": write_array(measurement.values),
-        "event": inner(measurement.event),
-        "query": None if measurement.query is None else inner(measurement.query),
+        "event": encode(measurement.event),
+        "query": None if measurement.query is None else encode(measurement.query),
         "residual": write_flag("residual", measurement.residual),
         "rounding": write_number("rounding", measurement.rounding),
         **({"of_groups": True} if measurement.of_groups else {}),
@@ -94,8 +80,8 @@ def _read_measurement(
         Measurement(
             read_names("attributes", attributes),
             read_array(values, *DTYPES),
-            thing("event", event, EVENTS),
-            None if query is None else thing("query", query, Linear),
+            decode("event", event, EVENTS),
+            None if query is None else decode("query", query, Linear),
             read_flag("residual", residual),
             read_number("rounding", rounding),
             read_flag("of_groups", of_groups),
@@ -187,7 +173,7 @@ def _write_entry(entry: Entry) -> dict[str, Json]:
     """Return the JSON fields of a ledger entry."""
     return {
         "number": write_whole("number", entry.number),
-        "events": [inner(event) for event in entry.events],
+        "events": [encode(event) for event in entry.events],
         "cost": write_number("cost", entry.cost),
         "why": write_text("why", entry.why),
         "about": [[write_text("A name", name), _write_about(value)] for name, value in sorted(entry.about.items())],
@@ -199,13 +185,13 @@ def _write_entry(entry: Entry) -> dict[str, Json]:
 
 
 def _write_about(value: object) -> Json:
-    return inner(value) if isinstance(value, Linear) else write_value(value)
+    return encode(value) if isinstance(value, Linear) else write_value(value)
 
 
 def _write_asked(question: object) -> Json:
     """Return the JSON form of the question, or None if it has none."""
     try:
-        return None if question is None else inner(question)
+        return None if question is None else encode(question)
     except InvalidInput:
         return None
 
@@ -224,8 +210,8 @@ def _read_entry(
     """Build a ledger entry from its JSON fields."""
     facts = {}
     for name, value in read_pairs("about", about):
-        is_query = kind_of(value) == kind_of(inner(_EVERYONE))
-        facts[name] = thing("query", value, Linear) if is_query else read_value(value)
+        is_query = kind_of(value) == kind_of(encode(_EVERYONE))
+        facts[name] = decode("query", value, Linear) if is_query else read_value(value)
     place, paid = read_whole("number", number), read_number("cost", cost)
     if place < 0 or not paid >= 0:
         refuse("number and cost", "at least 0", [place, paid])
@@ -233,11 +219,11 @@ def _read_entry(
         refuse("events", "a list of at least one charged event", events)
     return Entry(
         number=place,
-        events=tuple(thing("event", event, Event) for event in read_list("events", events)),
+        events=tuple(decode("event", event, Event) for event in read_list("events", events)),
         cost=paid,
         why=read_text("why", why),
         about=facts,
-        asked=None if asked is None else thing("asked", asked, Query),
+        asked=None if asked is None else decode("asked", asked, Query),
         kept=read_flag("kept", kept),
         released=tuple(read_value(value) for value in read_list("released", released)),
         private=read_flag("private", private),
@@ -263,73 +249,3 @@ register(
         read_whole("rows_per_unit", rows_per_unit),
     ),
 )
-
-
-# Besides entries, a ledger holds its account and the answers that were given.
-
-
-class AnsweredQuestion:
-    """A question, as bound to its universe, with the answer that was given."""
-
-    def __init__(self, question: Linear | Query, estimate: Estimate, resolution: Resolution = "values") -> None:
-        self.question, self.estimate, self.resolution = question, estimate, resolution
-
-
-def _write_answered(note: AnsweredQuestion) -> dict[str, Json]:
-    """Return the JSON fields of an answered question; the default resolution is left out."""
-    written: dict[str, Json] = {"question": inner(note.question), "estimate": inner(note.estimate)}
-    return written if note.resolution == "values" else {**written, "resolution": note.resolution}
-
-
-def _read_answered_question(question: Json, estimate: Json, resolution: Json = "values") -> AnsweredQuestion:
-    """Build an answered question from its JSON fields."""
-    if resolution not in ("values", "bins"):
-        refuse("resolution", "'values' or 'bins'", resolution)
-    return AnsweredQuestion(
-        thing("question", question, (Linear, Query)), thing("estimate", estimate, Estimate), resolution
-    )
-
-
-register("answered", AnsweredQuestion, _write_answered, _read_answered_question)
-
-
-class LedgerTerms:
-    """The terms a ledger is opened with: its budget, and the δ set aside for events that have a δ of their own."""
-
-    def __init__(self, budget: Budget, slack: float) -> None:
-        self.budget, self.slack = budget, slack
-
-
-register(
-    "account",
-    LedgerTerms,
-    lambda account: {"budget": inner(account.budget), "slack": write_number("slack", account.slack)},
-    lambda budget, slack: LedgerTerms(thing("budget", budget, Budget), read_number("slack", slack)),
-)
-
-
-def question_of(bound: Bound[Any]) -> tuple[Linear | Query, Resolution] | None:
-    """Return a question with a JSON form that binds to ``bound`` again, and its resolution; None if there is none."""
-    match bound:
-        case Linear():
-            return bound, "values"
-        case BoundMarginal():
-            return make_marginal(*bound.attributes), "values"
-        case BoundMinimize(risk=risk, over=over) if risk.is_glm:
-            return Minimize(risk.loss, over), "values"  # type: ignore[attr-defined]
-        case BoundTop():  # its labels are part of the answer; it follows from its table, which is stored
-            return None
-        case ComposedQuestion(asked_as=asked) if asked is not None:
-            return asked
-    return None
-
-
-def bound_question(question: Linear | Query, universe: Universe, resolution: Resolution) -> Bound[Any]:
-    """Bind a stored question to the universe; refuse a linear query whose shape does not fit."""
-    if isinstance(question, Query):
-        return bound_to(question, universe, resolution)
-    if universe.sizes(question.attributes) != question.shape:
-        raise InvalidInput(
-            "A linear query must be bound to the session's universe. Found another shape. Bind it to that universe."
-        )
-    return question

@@ -11,13 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import hedgerow as hr
-import hedgerow.convex.wire  # registers its kinds
-from hedgerow import losses
+from hedgerow import losses, serialize
 from hedgerow.convex.losses.families import Loss
 from hedgerow.convex.losses.loss import LinearLoss
 from hedgerow.convex.sets import SETS, ConvexSet, InterpolationBall, NuclearBall, VertexSet
 from hedgerow.errors import InvalidInput
-from hedgerow.query import wire
 from hedgerow.query.counts import QUESTIONS, bound
 
 UNIVERSE = hr.Universe(
@@ -79,9 +77,9 @@ custom = losses.Custom(
 
 
 def sent(thing):
-    text = wire.dumps(thing)
-    found = wire.loads(text)
-    assert wire.dumps(found) == text
+    text = serialize.dumps(thing)
+    found = serialize.loads(text)
+    assert serialize.dumps(found) == text
     return found
 
 
@@ -110,7 +108,7 @@ def subclasses(cls: type) -> set[type]:
 
 
 def test_every_loss_set_and_question_has_a_form() -> None:
-    made = set(wire.registered().values())
+    made = set(serialize.registered().values())
     own = {cls for base in (LinearLoss, ConvexSet) for cls in subclasses(base) if cls.__module__.startswith("hedgerow")}
     assert {*FAMILIES, *SETS, *QUESTIONS} - made == set()
     assert own - made == {LinearLoss, Loss, ConvexSet, VertexSet}  # what others are made from
@@ -119,7 +117,7 @@ def test_every_loss_set_and_question_has_a_form() -> None:
 @pytest.mark.parametrize("thing", [custom, hr.minimize(custom, over=hr.L2Ball(1.0))])
 def test_a_loss_made_of_functions_is_refused_with_the_reason(thing) -> None:
     with pytest.raises(InvalidInput, match=r"Found Custom, and functions have no JSON form\. Ask it"):
-        wire.to_json(thing)
+        serialize.to_json(thing)
 
 
 @pytest.mark.parametrize(
@@ -140,9 +138,9 @@ def test_a_loss_made_of_functions_is_refused_with_the_reason(thing) -> None:
     ],
 )
 def test_a_bad_question_is_refused_with_the_reason(changes, said) -> None:
-    record = wire.to_json(hr.minimize(losses.Logistic(target="smoker"), over=hr.L2Ball(1.0)))
+    record = serialize.to_json(hr.minimize(losses.Logistic(target="smoker"), over=hr.L2Ball(1.0)))
     with pytest.raises(InvalidInput, match=said):
-        wire.from_json({**record, **changes})
+        serialize.from_json({**record, **changes})
 
 
 @pytest.mark.parametrize(
@@ -154,16 +152,16 @@ def test_a_bad_question_is_refused_with_the_reason(changes, said) -> None:
     ],
 )  # fmt: skip
 def test_a_bad_loss_is_refused(field, value) -> None:
-    record = wire.to_json(losses.Huber(target="age"))
-    assert wire.from_json(json.loads(json.dumps(record))) == losses.Huber(target="age")
+    record = serialize.to_json(losses.Huber(target="age"))
+    assert serialize.from_json(json.loads(json.dumps(record))) == losses.Huber(target="age")
     with pytest.raises(InvalidInput, match=r"must .*Found"):
-        wire.from_json({**record, field: value})
+        serialize.from_json({**record, field: value})
 
 
 def test_a_loss_with_fields_of_strange_types_is_not_written() -> None:
     for loss in (losses.Squared(target=3), losses.Squared(features=[1]), losses.Squared(intercept="yes")):
         with pytest.raises(InvalidInput, match=r"must .*Found"):
-            wire.to_json(loss)
+            serialize.to_json(loss)
 
 
 def test_infinite_ends_of_ranges_in_where_are_sent() -> None:

@@ -16,16 +16,17 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import hedgerow as hr
-import hedgerow.wire  # registers every kind there is
+from hedgerow import serialize
 from hedgerow.errors import InvalidInput
 from hedgerow.privacy import events
-from hedgerow.query import wire, wire_registry
 from hedgerow.query.bound import Estimate
 from hedgerow.query.counts import QUESTIONS, bound
 from hedgerow.query.linear import Linear
-from hedgerow.query.wire_values import VALUE_KINDS, read_label, read_value, write_label, write_value
 from hedgerow.query.workloads import Workload
+from hedgerow.serialize import records
+from hedgerow.serialize.values import VALUE_KINDS, read_value, write_value
 from hedgerow.universe.attributes import Attribute
+from hedgerow.universe.labels import read_label, write_label
 
 STORED = json.loads((Path(__file__).parent / "wire_v1.json").read_text())
 """One record of every kind at least. They must load for ever: add to them, never change one."""
@@ -194,10 +195,10 @@ all_events = st.one_of(
 
 def sent(thing):
     """There and back as a text, which must be the text of what came back."""
-    text = wire.dumps(thing)
-    assert json.loads(text) == wire.to_json(thing)
-    found = wire.loads(text)
-    assert wire.dumps(found) == text
+    text = serialize.dumps(thing)
+    assert json.loads(text) == serialize.to_json(thing)
+    found = serialize.loads(text)
+    assert serialize.dumps(found) == text
     return found
 
 
@@ -236,7 +237,7 @@ def test_a_product_of_many_attributes_is_sent_without_its_table() -> None:
     query = bound(hr.count({f"a{i}": 3 for i in range(30)}), wide)
     assert sent(query) == query
     steep = bound(hr.mean("a0", hr.count({f"a{i}": 3 for i in range(1, 6)})), wide).numerator
-    assert len(wire.dumps(steep)) < 2000
+    assert len(serialize.dumps(steep)) < 2000
     assert sent(steep) == steep
 
 
@@ -255,9 +256,9 @@ def test_a_product_of_many_attributes_is_sent_without_its_table() -> None:
     ],
 )
 def test_vectors_that_no_bound_question_has_are_refused(vectors) -> None:
-    arrays = [wire_array(np.array(vector, dtype=float)) for vector in vectors]
+    arrays = [json_array(np.array(vector, dtype=float)) for vector in vectors]
     with pytest.raises(InvalidInput):
-        wire.from_json({"v": 1, "kind": "bound", "attributes": ["a", "b"], "vectors": arrays, "table": None})
+        serialize.from_json({"v": 1, "kind": "bound", "attributes": ["a", "b"], "vectors": arrays, "table": None})
 
 
 @given(st.lists(st.lists(st.sampled_from([0.0, 0.25, 0.5, 1.0]), min_size=2, max_size=3), min_size=1, max_size=3))
@@ -343,17 +344,17 @@ def test_what_does_not_change_a_question_does_not_change_its_text() -> None:
     ]
     for first, second in alike:
         assert first == second
-        assert wire.dumps(first) == wire.dumps(second)
+        assert serialize.dumps(first) == serialize.dumps(second)
 
 
 def test_a_range_is_not_a_set_of_its_ends() -> None:
     between, ends, label = hr.count(age=(1, 3)), hr.count(age={1, 3}), hr.count(age={(1, 3)})
-    assert len({wire.dumps(q) for q in (between, ends, label)}) == 3
+    assert len({serialize.dumps(q) for q in (between, ends, label)}) == 3
     assert [sent(q) for q in (between, ends, label)] == [between, ends, label]
 
 
 def test_every_kind_of_question_attribute_workload_and_event_has_a_form() -> None:
-    made = set(wire.registered().values())
+    made = set(serialize.registered().values())
     attributes = {cls for cls in Attribute.__subclasses__() if cls.__module__.startswith("hedgerow")}
     for kinds in (
         QUESTIONS,
@@ -366,18 +367,18 @@ def test_every_kind_of_question_attribute_workload_and_event_has_a_form() -> Non
 
 
 def test_every_kind_has_a_record_that_is_kept() -> None:
-    own = {kind for kind, made in wire.registered().items() if made.__module__.startswith("hedgerow")}
+    own = {kind for kind, made in serialize.registered().items() if made.__module__.startswith("hedgerow")}
     assert {record["kind"] for record in RECORDS} == {*own, *VALUE_KINDS, "value"}
 
 
 @pytest.mark.parametrize("name", STORED)
 def test_a_record_of_version_1_loads_and_is_written_as_it_was(name) -> None:
     text = json.dumps(STORED[name], allow_nan=False, sort_keys=True, separators=(",", ":"))
-    assert wire.dumps(wire.loads(text)) == text
+    assert serialize.dumps(serialize.loads(text)) == text
 
 
 def test_stored_records_mean_what_they_meant() -> None:
-    read = {name: wire.from_json(record) for name, record in STORED.items()}
+    read = {name: serialize.from_json(record) for name, record in STORED.items()}
     assert read["count of every predicate"] == hr.count(
         {"age": (17, None), "sex": "F", "region": {"north", "south"}, "job": hr.not_({None, 3, 0.5})},
         bins=np.array([True, False, True, True, False, False, False, False, True]),
@@ -420,8 +421,8 @@ def test_thousands_of_records_with_a_part_changed_are_refused_in_words_or_read(r
     read_or_refused(record)
 
 
-def wire_array(array) -> dict:
-    return {name: value for name, value in wire.to_json(array).items() if name != "v"}
+def json_array(array) -> dict:
+    return {name: value for name, value in serialize.to_json(array).items() if name != "v"}
 
 
 def nested(depth: int):
@@ -434,7 +435,7 @@ def nested(depth: int):
 ring: dict = {"v": 1, "kind": "not"}
 ring["part"] = ring
 one = np.zeros(1)
-GOOD_ARRAY = wire_array(one)
+GOOD_ARRAY = json_array(one)
 
 
 @pytest.mark.parametrize(
@@ -517,18 +518,18 @@ GOOD_ARRAY = wire_array(one)
 )  # fmt: skip
 def test_a_bad_record_is_refused_with_the_reason(record, said) -> None:
     with pytest.raises(InvalidInput, match=said) as refusal:
-        wire.from_json(record)
+        serialize.from_json(record)
     assert "Found" in str(refusal.value)
     assert len(str(refusal.value)) < 1500
 
 
 def test_records_that_share_their_parts_do_not_unfold_without_end(monkeypatch) -> None:
-    monkeypatch.setattr(wire_registry, "MOST_ITEMS", 2**16)
+    monkeypatch.setattr(records, "MOST_ITEMS", 2**16)
     shared: list = []
     for _ in range(80):
         shared = [shared, shared]
     with pytest.raises(InvalidInput, match="items"):
-        wire.from_json({"v": 1, "kind": "value", "value": shared})
+        serialize.from_json({"v": 1, "kind": "value", "value": shared})
 
 
 @pytest.mark.parametrize(
@@ -541,24 +542,24 @@ def test_records_that_share_their_parts_do_not_unfold_without_end(monkeypatch) -
 )  # fmt: skip
 def test_a_text_that_is_no_record_is_refused(text) -> None:
     with pytest.raises(InvalidInput, match="Found"):
-        wire.loads(text)
+        serialize.loads(text)
 
 
 def test_a_text_that_is_too_long_is_neither_read_nor_written(monkeypatch) -> None:
-    text = wire.dumps(hr.marginal("sex"))
-    monkeypatch.setattr(wire_registry, "LONGEST_TEXT", len(text) - 1)
-    for attempt in (lambda: wire.loads(text), lambda: wire.dumps(hr.marginal("sex"))):
+    text = serialize.dumps(hr.marginal("sex"))
+    monkeypatch.setattr(records, "LONGEST_TEXT", len(text) - 1)
+    for attempt in (lambda: serialize.loads(text), lambda: serialize.dumps(hr.marginal("sex"))):
         with pytest.raises(InvalidInput, match=f"at most {len(text) - 1} characters"):
             attempt()
 
 
 def test_a_reader_says_what_it_expects() -> None:
-    question = wire.to_json(hr.count(sex="F"))
-    assert wire.from_json(question, hr.Query) == hr.count(sex="F")
+    question = serialize.to_json(hr.count(sex="F"))
+    assert serialize.from_json(question, hr.Query) == hr.count(sex="F")
     with pytest.raises(InvalidInput, match=r"kind of a record must be one of AboveThreshold.*Found 'count'"):
-        wire.from_json(question, events.Event)
+        serialize.from_json(question, events.Event)
     with pytest.raises(InvalidInput, match="must be a str"):
-        wire.from_json(wire.to_json(1.5), str)
+        serialize.from_json(serialize.to_json(1.5), str)
 
 
 @pytest.mark.parametrize(
@@ -575,7 +576,7 @@ def test_a_reader_says_what_it_expects() -> None:
 )  # fmt: skip
 def test_what_has_no_form_is_refused(thing) -> None:
     with pytest.raises(InvalidInput, match=r"must .*Found"):
-        wire.to_json(thing)
+        serialize.to_json(thing)
 
 
 def test_what_would_not_be_read_is_not_written() -> None:
@@ -586,7 +587,7 @@ def test_what_would_not_be_read_is_not_written() -> None:
             shallow = deep
     for question in (deep, shallow):
         with pytest.raises(InvalidInput, match="nested"):
-            wire.to_json(question)
+            serialize.to_json(question)
 
 
 @given(labels)
@@ -602,18 +603,18 @@ def test_an_answer_can_be_registered_by_whoever_owns_it() -> None:
         def __init__(self, query, value, labels) -> None:
             self.query, self.value, self.labels = query, value, labels
 
-    wire.register(
+    serialize.register(
         "answer of this test",
         Answer,
-        lambda a: {"query": wire.inner(a.query), "value": write_value(a.value), "labels": write_value(a.labels)},
+        lambda a: {"query": serialize.encode(a.query), "value": write_value(a.value), "labels": write_value(a.labels)},
         lambda query, value, labels: Answer(
-            wire.thing("query", query, hr.Query), read_value(value), read_value(labels)
+            serialize.decode("query", query, hr.Query), read_value(value), read_value(labels)
         ),
     )
     answer = Answer(hr.marginal("sex"), np.array([0.25, 0.75]), (("sex", ("F", None)),))
     found = sent(answer)
     assert (found.query, found.value.tolist(), found.labels) == (answer.query, [0.25, 0.75], answer.labels)
     with pytest.raises(InvalidInput, match="fields of 'answer of this test' must be labels, query, value"):
-        wire.from_json({"v": 1, "kind": "answer of this test"})
+        serialize.from_json({"v": 1, "kind": "answer of this test"})
     with pytest.raises(InvalidInput, match="a new kind and a new type"):
-        wire.register("count", int, lambda i: {}, lambda: 0)
+        serialize.register("count", int, lambda i: {}, lambda: 0)
