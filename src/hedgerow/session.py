@@ -342,7 +342,7 @@ class Session(RowQuestions, Spending, Publishing, Askable, NotCopyable):
         """Return how many numbers all answers on record have."""
         return sum(int(np.size(estimate.value)) for _, estimate in self._ledger.answers())
 
-    def _collecting(self) -> contextlib.AbstractContextManager[object]:
+    def _write_together(self) -> contextlib.AbstractContextManager[object]:
         """Write the answers of a batch into the ledger together."""
         return self._ledger.at_once()
 

@@ -17,7 +17,7 @@ from questions_at_random import small_file
 
 import hedgerow as hr
 from hedgerow.release_file import container
-from hedgerow.release_file.container import packed, unpacked
+from hedgerow.release_file.container import pack, unpack
 
 LIMIT = 2**26
 SCALARS = [None, True, -1, 0, 1, 2**40, -(2**63), 10**30, 0.5, -3.7, 1e308, "", "a", "arrays/0.npy", [], {}, [[]], {"kind": "float", "text": "nan"}]  # fmt: skip
@@ -56,9 +56,9 @@ def with_array(data: bytes) -> bytes:
 
 
 def with_document(change: Callable[[dict[str, Any]], Any]) -> bytes:
-    document = copy.deepcopy(unpacked(small_file()).document)
+    document = copy.deepcopy(unpack(small_file()).document)
     found = change(document)
-    return packed(document if found is None else found)
+    return pack(document if found is None else found)
 
 
 def learned(document: dict[str, Any]) -> dict[str, Any]:
@@ -131,7 +131,7 @@ def test_a_flaw_is_refused_by_one_error(flaw) -> None:
 
 def test_the_small_file_itself_is_read() -> None:
     assert hr.load(small_file(), limit=LIMIT).ask(hr.count(a=1)).error is not None
-    assert packed(unpacked(small_file()).document) == small_file()
+    assert pack(unpack(small_file()).document) == small_file()
 
 
 @pytest.mark.parametrize("member", [container.DOCUMENT, "arrays/0.npy", container.MANIFEST])
@@ -155,7 +155,7 @@ def test_an_array_that_is_referred_to_often_counts_as_often() -> None:
     reference = {"kind": "member", "name": "arrays/0.npy"}
     data = resealed({container.DOCUMENT: json.dumps({"a": [reference] * 1000}).encode(), "arrays/0.npy": array})
     with pytest.raises(hr.InvalidRelease, match="limit"):
-        unpacked(data, 2**24)
+        unpack(data, 2**24)
 
 
 def test_a_file_larger_than_the_limit_is_not_read(tmp_path) -> None:
@@ -191,7 +191,7 @@ def mutated_bytes(rng: np.random.Generator) -> bytes:
 
 def mutated_record(rng: np.random.Generator) -> bytes:
     """A file whose hashes fit, with a part of its document replaced, removed, repeated or exchanged."""
-    document: Any = copy.deepcopy(unpacked(small_file()).document)
+    document: Any = copy.deepcopy(unpack(small_file()).document)
     for _ in range(rng.integers(1, 3)):
         holder, place = document, None
         while isinstance(holder, dict | list) and holder:
@@ -219,7 +219,7 @@ def mutated_record(rng: np.random.Generator) -> bytes:
         if not isinstance(document, dict) or not document:
             break
     try:
-        return packed(document)
+        return pack(document)
     except (hr.InvalidInput, ValueError):  # it cannot even be written
         return resealed({container.DOCUMENT: json.dumps(document).encode()})
 

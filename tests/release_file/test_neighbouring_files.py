@@ -13,7 +13,7 @@ import hedgerow as hr
 from hedgerow.data import HistogramSource
 from hedgerow.engine.practical.engine import build_practical_engine
 from hedgerow.privacy.ledger import Accountant
-from hedgerow.release_file.container import unpacked
+from hedgerow.release_file.container import unpack
 from hedgerow.session import Session
 
 U = hr.Universe.from_sizes({"y": 2, "a": 3, "b": 3})
@@ -58,6 +58,6 @@ def test_the_fields_of_a_file_are_those_that_the_page_lists() -> None:
     from pathlib import Path
 
     page = (Path(__file__).resolve().parents[2] / "docs" / "release-file.md").read_text()
-    document = unpacked(small_file()).document
+    document = unpack(small_file()).document
     fields = {*document, *document["blocks"][0], *document["blocks"][0]["public"]}
     assert [name for name in sorted(fields) if f"`{name}`" not in page] == []

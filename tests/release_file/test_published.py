@@ -100,7 +100,7 @@ def test_batches_sql_and_records_are_those_of_the_session(opened, budget, tmp_pa
 @pytest.mark.parametrize("opened", [guarded, theory])
 def test_with_a_guard_recorded_answers_repeat_and_new_ones_have_a_published_bar_or_none(opened, tmp_path) -> None:
     session = opened(REPLACE)
-    given = [query for query in questions(30, seed=7) if query is not LOGISTIC]
+    given = questions(30, seed=7)[: -2 if opened is theory else None]  # no losses were declared there
     before = [asked(session, query) for query in given]
     release = published(session, tmp_path, answers="all")
     again = [asked(release, query) for query in given]
@@ -194,9 +194,9 @@ def test_a_file_neither_names_an_analyst_nor_depends_on_when_it_was_written(tmp_
         session.ask(FEW, within=0.01)
         first = session.publish(tmp_path / "a.hedgerow", answers="all").read_bytes()
         assert first == session.publish(tmp_path / "b.hedgerow", answers="all").read_bytes()
-    from hedgerow.release_file.container import unpacked
+    from hedgerow.release_file.container import unpack
 
-    assert "Hypatia" not in repr(unpacked(first).document)
+    assert "Hypatia" not in repr(unpack(first).document)
     with practical(REPLACE, ledger=url) as resumed:
         release = published(resumed, tmp_path, answers="all")
         for query in (FEW, *questions(10, seed=3)):

@@ -6,7 +6,7 @@ import pytest
 from questions_at_random import small_file
 
 import hedgerow as hr
-from hedgerow.release_file.container import packed, unpacked
+from hedgerow.release_file.container import pack, unpack
 
 ed25519 = pytest.importorskip("cryptography.hazmat.primitives.asymmetric.ed25519")
 serialization = pytest.importorskip("cryptography.hazmat.primitives.serialization")
@@ -28,9 +28,9 @@ def keys(tmp_path):
 
 def test_a_signature_is_verified_in_every_form_of_the_key(keys) -> None:
     folder, private, digits = keys
-    document = unpacked(small_file()).document
+    document = unpack(small_file()).document
     for key in (private, folder / "owner.pem", str(folder / "owner.pem"), (folder / "owner.pem").read_bytes()):
-        signed = packed(document, key)
+        signed = pack(document, key)
         for public in (digits, folder / "owner.pub", (folder / "owner.pub").read_bytes(), private.public_key()):
             assert hr.load(signed, key=public).signer == digits
     assert hr.load(signed).signer is None and hr.load(signed).digest == hr.load(small_file()).digest
@@ -38,8 +38,8 @@ def test_a_signature_is_verified_in_every_form_of_the_key(keys) -> None:
 
 def test_another_key_another_text_or_no_signature_is_refused(keys) -> None:
     _, private, digits = keys
-    document = unpacked(small_file()).document
-    signed = packed(document, private)
+    document = unpack(small_file()).document
+    signed = pack(document, private)
     other = ed25519.Ed25519PrivateKey.generate()
     with pytest.raises(hr.InvalidRelease, match="signed by this key"):
         hr.load(signed, key=other.public_key())
@@ -47,7 +47,7 @@ def test_another_key_another_text_or_no_signature_is_refused(keys) -> None:
         hr.load(small_file(), key=digits)
     from test_hostile_files import members, zipped
 
-    parts = members(packed(document | {"numbers_given": 999}))
+    parts = members(pack(document | {"numbers_given": 999}))
     forged = {"manifest.json": parts["manifest.json"], "signature.json": members(signed)["signature.json"], **parts}
     with pytest.raises(hr.InvalidRelease, match="signed by this key"):
         hr.load(zipped(forged), key=digits)
@@ -57,6 +57,6 @@ def test_another_key_another_text_or_no_signature_is_refused(keys) -> None:
 @pytest.mark.parametrize("key", ["nothing.pem", b"", b"-----BEGIN", 7, "0" * 63])
 def test_a_key_of_another_form_is_refused(key) -> None:
     with pytest.raises(hr.InvalidInput, match="key must be"):
-        packed({}, key)
+        pack({}, key)
     with pytest.raises(hr.InvalidInput, match="key must be"):
         hr.load(small_file(), key=key)

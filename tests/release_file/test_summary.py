@@ -71,6 +71,7 @@ def test_cramers_v_is_0_for_independent_columns_and_1_where_one_determines_the_o
 @pytest.mark.parametrize("opened", [practical, theory, several_blocks])
 def test_a_statement_has_the_fields_of_the_registry_and_answers_every_hazard(opened, tmp_path) -> None:
     session = opened(REPLACE)
+    session.ask(hr.count(sex="F"))
     found = session.statement()
     deployment = found.record["deployment"]
     for section, fields in REGISTRY.items():

@@ -25,7 +25,7 @@ def answers_on_record(
     """Iterate over recorded answers as fractions, each with what it cost. A count is described by its cells."""
     costs = costs_of_questions(log, universe)
     for bound, estimate in recorded:
-        query = described(bound, universe)
+        query = query_of(bound, universe)
         if query is not None:
             yield scaled_answer(query, bound, estimate, costs.get(bound.key, 0.0), "fraction", engine)
 
@@ -40,7 +40,7 @@ def costs_of_questions(log: Iterable[Entry], universe: Universe) -> dict[Hashabl
     return costs
 
 
-def described(bound: Bound[Any], universe: Universe) -> Query | None:
+def query_of(bound: Bound[Any], universe: Universe) -> Query | None:
     """Return a question that binds to ``bound``; None if it has functions of the user."""
     found = question_of(bound)
     if found is None:

@@ -168,7 +168,7 @@ class Askable(ABC):
     def _require_all(self) -> None:
         """Refuse a question about all rows while some of the rows cannot be asked."""
 
-    def _collecting(self) -> contextlib.AbstractContextManager[object]:
+    def _write_together(self) -> contextlib.AbstractContextManager[object]:
         """Write the answers of a batch together at its end."""
         return contextlib.nullcontext()
 
@@ -233,7 +233,7 @@ class Askable(ABC):
         self._cache.prepare(part for _, bound in asked for part in _linears(bound))
         answers = []
         try:
-            with self._collecting():
+            with self._write_together():
                 for query, bound in asked:
                     found = self._cache.ready(bound) if isinstance(bound, Linear) else None
                     if found is None:

@@ -195,13 +195,13 @@ class BlockAnswers(BlockMixture, PublicAnswers):
         """
 
         def free(bound: Bound[Any]) -> list[float]:
-            bars = [bound.ask(each.make_quote(), None).error for each in self._quoted()]
+            bars = [bound.ask(each.make_quote(), None).error for each in self._quoting_engines()]
             return [1.0 if bar is None else float(np.max(bar)) for bar in bars]
 
         super().__init__(blocks if respondents is None else respondents, self._intervals_of_rows, free)
         self._blocks, self._n_is_public = tuple(blocks), n_is_public
 
-    def _quoted(self) -> Sequence[Answers]:
+    def _quoting_engines(self) -> Sequence[Answers]:
         """Return the objects that predict the answer of each block."""
         return self._blocks
 
@@ -283,7 +283,7 @@ class MultiBlockEngine(BlockAnswers):
             n_is_public=neighbours == "replace",
         )
 
-    def _quoted(self) -> Sequence[Answers]:
+    def _quoting_engines(self) -> Sequence[Answers]:
         """Return the engines, which predict answers that a purchase would change."""
         return [part.engine for part in self._parts]
 

@@ -65,17 +65,17 @@ class TheoryAnswers(PublicAnswers):
 
     def linear(self, query: Linear, within: float | None) -> Estimate:
         """Return the hypothesis' answer, without a bar."""
-        return self._unbounded(self.hypothesis_answer(query), within)
+        return self._without_bar(self.hypothesis_answer(query), within)
 
     def marginal(self, table: BoundMarginal, within: float | None) -> Estimate:
         """Return the hypothesis' table, without bars."""
-        return self._unbounded(self.hypothesis.marginal(table.attributes).copy(), within)
+        return self._without_bar(self.hypothesis.marginal(table.attributes).copy(), within)
 
     def minimize(self, question: BoundMinimize, within: float | None) -> Estimate:
         """Return the θ that minimizes the loss on the hypothesis, without a bound on its excess risk."""
-        return self._unbounded(question.fit_on(self.hypothesis)[0].theta, within)
+        return self._without_bar(question.fit_on(self.hypothesis)[0].theta, within)
 
-    def _unbounded(self, value: float | Array, within: float | None) -> Estimate:
+    def _without_bar(self, value: float | Array, within: float | None) -> Estimate:
         """Return an estimate without a bar, or refuse if one was asked for."""
         found = Estimate(value, None, "hypothesis")
         if within is not None:

@@ -63,7 +63,7 @@ class Contents:
 # Writing
 
 
-def packed(document: dict[str, Json], key: PrivateKey | None = None) -> bytes:
+def pack(document: dict[str, Json], key: PrivateKey | None = None) -> bytes:
     """Return the bytes of a release file with this document."""
     arrays: list[NDArray[Any]] = []
     members = {DOCUMENT: _compact(_without_arrays(document, arrays, {}))}
@@ -156,7 +156,7 @@ def one_error() -> Iterator[None]:
         ) from None
 
 
-def unpacked(data: bytes, limit: int = LIMIT, key: PublicKey | None = None) -> Contents:
+def unpack(data: bytes, limit: int = LIMIT, key: PublicKey | None = None) -> Contents:
     """Return the contents of a release file, after every check of its container.
 
     ``limit`` is the most bytes that its members may have together. With ``key``, the file must be signed by it.
@@ -168,19 +168,19 @@ def unpacked(data: bytes, limit: int = LIMIT, key: PublicKey | None = None) -> C
         with zipfile.ZipFile(io.BytesIO(data)) as file:
             sizes = _require_members(file, limit)
             manifest = _member(file, MANIFEST, sizes)
-            listed = _require_manifest(_parsed(manifest), sizes)
+            listed = _require_manifest(_parse(manifest), sizes)
             signer = None
             if owner is not None:
                 if SIGNATURE not in sizes:
                     _refuse("signed", "no signature", "Ask the owner for a signed file, or leave key out")
-                signer = verify(manifest, _parsed(_member(file, SIGNATURE, sizes)), owner)
+                signer = verify(manifest, _parse(_member(file, SIGNATURE, sizes)), owner)
             parts = {}
             for name, (size, digest) in listed.items():
                 parts[name] = _member(file, name, sizes)
                 if len(parts[name]) != size or _hash(parts[name]) != digest:
                     _refuse("of members with the hashes of its manifest", "another member", "Fetch it again")
         arrays = {name: _array(part) for name, part in parts.items() if name != DOCUMENT}
-        document = _parsed(parts[DOCUMENT])
+        document = _parse(parts[DOCUMENT])
         if not isinstance(document, dict):
             _refuse("a zip with an object as its document", "something else", "Fetch it again")
         used: set[str] = set()
@@ -236,7 +236,7 @@ def _require_manifest(manifest: Json, sizes: dict[str, int]) -> dict[str, tuple[
     return found
 
 
-def _parsed(data: bytes) -> Json:
+def _parse(data: bytes) -> Json:
     """Parse JSON strictly: no repeated name, no number that is not finite, not too deep."""
     text = data.decode("utf-8")
     _require_depth(text)

@@ -198,11 +198,13 @@ def _read_answers(universe: Universe, record: Json) -> tuple[RecordedAnswer, ...
             refuse("An answer", "a cost and an answered question", pair)
         answered = decode("an answer", pair[1], AnsweredQuestion)
         bound = bound_question(answered.question, universe, answered.resolution)
-        found.append(RecordedAnswer(bound, _fitting(universe, bound, answered.estimate), _positive("cost", pair[0])))
+        found.append(
+            RecordedAnswer(bound, _check_estimate(universe, bound, answered.estimate), _positive("cost", pair[0]))
+        )
     return tuple(found)
 
 
-def _fitting(universe: Universe, bound: Bound[Any], estimate: Estimate) -> Estimate:
+def _check_estimate(universe: Universe, bound: Bound[Any], estimate: Estimate) -> Estimate:
     """Refuse an estimate whose shape is not that of its question, or that has a number that is not finite."""
     value, shape = np.asarray(estimate.value), np.shape(estimate.value)
     if value.dtype.kind not in "iuf" or not np.isfinite(value).all():

@@ -13,7 +13,7 @@ from hedgerow.answering.blocks import Block
 from hedgerow.errors import InvalidInput
 from hedgerow.privacy.ledger import Entry
 from hedgerow.query.bound import Bound, Estimate
-from hedgerow.release_file.container import packed, save
+from hedgerow.release_file.container import pack, save
 from hedgerow.release_file.document import write_document
 from hedgerow.release_file.publication import Publication, PublishedBlock, RecordedAnswer
 from hedgerow.release_file.signing import PrivateKey
@@ -44,13 +44,15 @@ def publish(
     published = Publication(
         universe,
         private,
-        tuple(_published(block, answers) for block in blocks),
-        _chosen(combined, [block.ledger.entries() for block in blocks], universe, answers) if len(blocks) > 1 else (),
+        tuple(_publish_block(block, answers) for block in blocks),
+        _choose_answers(combined, [block.ledger.entries() for block in blocks], universe, answers)
+        if len(blocks) > 1
+        else (),
         numbers_given,
         statement,
         importlib.metadata.version("hedgerow"),
     )
-    return save(packed(write_document(published), key), path)
+    return save(pack(write_document(published), key), path)
 
 
 def require_choice(answers: Any) -> None:
@@ -59,7 +61,7 @@ def require_choice(answers: Any) -> None:
         raise InvalidInput(f"answers must be 'all', 'bought' or 'none'. Found {answers!r}. Choose one.")
 
 
-def _published(block: Block, answers: Choice) -> PublishedBlock:
+def _publish_block(block: Block, answers: Choice) -> PublishedBlock:
     """Return the public side of a block."""
     ledger, engine = block.ledger, block.engine
     entries = ledger.entries()
@@ -73,7 +75,7 @@ def _published(block: Block, answers: Choice) -> PublishedBlock:
         engine.public,
         getattr(engine, "guard", None) is not None,
         tuple(_charge(entry, answers) for entry in entries),
-        _chosen(ledger.answers(), [entries], block.data.universe, answers),
+        _choose_answers(ledger.answers(), [entries], block.data.universe, answers),
         len(entries),
         None if head is None else str(head),
     )
@@ -85,7 +87,7 @@ def _charge(entry: Entry, answers: Choice) -> Charge:
     return Charge(entry.why, asked, ", ".join(map(repr, entry.events)), entry.cost)
 
 
-def _chosen(
+def _choose_answers(
     given: Iterable[tuple[Any, Estimate]], logs: Collection[Sequence[Entry]], universe: Universe, answers: Choice
 ) -> tuple[RecordedAnswer, ...]:
     """Return the last answer to each question, as far as the owner publishes them."""

@@ -18,7 +18,7 @@ from hedgerow._threads import one_thread
 from hedgerow.answer import Answer
 from hedgerow.answering.answer_cache import AnswerCache
 from hedgerow.answering.answer_history import AnswerHistory
-from hedgerow.answering.answers_on_record import described
+from hedgerow.answering.answers_on_record import query_of
 from hedgerow.answering.askable import Askable, bind_questions
 from hedgerow.answering.blocks import block_range
 from hedgerow.answering.scaling import Scale, bar_of_answer, require_scale, scaled_answer
@@ -31,7 +31,7 @@ from hedgerow.privacy.noise import public_generator
 from hedgerow.query.bound import Bound, Estimate
 from hedgerow.query.counts import OverTime, Query, Resolution
 from hedgerow.query.row_statistic import RowStatistic
-from hedgerow.release_file.container import one_error, unpacked
+from hedgerow.release_file.container import one_error, unpack
 from hedgerow.release_file.document import read_document
 from hedgerow.release_file.publication import Publication, PublishedBlock, RecordedAnswer
 from hedgerow.release_file.signing import PublicKey
@@ -78,7 +78,7 @@ class Release(Askable):
         """Read the bytes of a release file. Use ``hr.load`` instead of calling this."""
         self._bytes, self._key = data, key
         with limit_memory(limit):
-            contents = unpacked(data, in_force(), key)
+            contents = unpack(data, in_force(), key)
             with one_error(), one_thread:
                 published = read_document(contents.document)
         self.digest, self.signer = contents.digest, contents.signer
@@ -294,7 +294,7 @@ class Release(Askable):
 
     def _answers_on_record(self) -> Iterator[Answer]:
         for each in self._recorded:
-            query = described(each.bound, self.universe)
+            query = query_of(each.bound, self.universe)
             if query is not None:
                 yield scaled_answer(query, each.bound, each.estimate, each.cost, "fraction", self._engine)
 
