@@ -306,27 +306,31 @@ def main() -> None:
         purchases += bought(name, data, min(FEWER, seeds), 5)
         print(*purchases[-2:], sep="\n", flush=True)
     seconds = triples()
-    page = f"""# How much bars are worth
+    page = f"""# Width of error bars
 
-`python benchmarks/bars.py`; ε = 1, δ = 1e-6, replace-one, {seeds} sessions a table, {count:,} random questions of one to three attributes in each. *bar/error*:
-the median of each bar over its answer's true error, its mean over the sessions and the least and the most. *p99 of bars*: their 99th percentile
-over the largest true error of any question of the class. *largest bar*: of all sessions. *outside*: how many errors of all sessions are larger than their bar.
-*households* was left out of the search for constants, but its largest bar was seen before the last of them were set, and how far means are ahead
-of products was set with all three tables in view.
+`python benchmarks/bars.py`; ε = 1, δ = 1e-6, replace-one, {seeds} sessions a table, {count:,} random questions of one to three attributes in each.
+
+- *bar/error*: the median of each bar divided by the true error of its answer; the mean over sessions, with the smallest and the largest.
+- *p99 of bars*: the 99th percentile of the bars, divided by the largest true error of any question of the class.
+- *largest bar*: the largest bar of all sessions.
+- *outside*: the number of errors, over all sessions, that exceed their bar.
+
+The table *households* was not used in the search for constants. But its largest bar was known before the last constants were set, and the
+balance between means and products was set with all three tables in view.
 
 {markdown(said)}
 
-Means of a number within one condition that a twentieth of the rows meet, in units of the number. *bar/error*: the median bar over the median error.
+Means of a number among the rows of one condition that holds for a twentieth of the rows, in units of the number. *bar/error*: the median bar divided by the median error.
 
 {markdown(numbers)}
 
-What a certificate costs: mean errors of a session that spends its share on the hypothesis instead, over {2 if given.quick else OF_COST} seeds each.
+The cost of a certificate: mean errors with it, and of a session that spends its share on the hypothesis instead, over {2 if given.quick else OF_COST} seeds each.
 
 {markdown(costs)}
 
-In the mean of all tables {np.mean([c["more"] for c in costs]):.3f}, with a standard error of {math.sqrt(sum(c["standard error"] ** 2 for c in costs)) / len(costs):.3f} (bar 0.03).
+The mean over all tables is {np.mean([c["more"] for c in costs]):.3f}, with a standard error of {math.sqrt(sum(c["standard error"] ** 2 for c in costs)) / len(costs):.3f} (bar 0.03).
 
-`within=` half the free bar, questions of three attributes, {min(FEWER, seeds)} sessions each, with a fifth and with two fifths of the budget in reserve.
+Paying for half the free bar (`within=`), for questions of three attributes: {min(FEWER, seeds)} sessions each, with a fifth and with two fifths of the budget in reserve.
 
 {markdown(purchases)}
 

@@ -239,15 +239,15 @@ def main() -> None:
     text = (
         f"# Benchmarks: convex questions\n\nWritten by `python benchmarks/convex.py`: {len(asked)} random logistic, linear, SVM and median "
         f"questions about Adult (48,842 rows, 8 attributes), one to seven one-hot features, ε = 1 and δ = 1e-9 for all of them together, "
-        f"neighbours replace a row; means over {len(runs)} sessions. Excess risk: how much larger the average loss is than the least over "
+        f"neighbours replace a row; means over {len(runs)} sessions. Excess risk: the average loss minus the smallest average loss over "
         f"the set {{‖θ‖ ≤ 5}}.\n\n## All {len(asked)} questions in one session\n\n{markdown(table_of(asked, {'hedgerow': ours}))}\n\n"
         f"Mean excess risk {ours.mean():.4f} (bar 0.004). Error bars are stated for {len(bars)} of {len(asked) * len(runs)} answers and "
         f"{sum(r <= e for e, r in bars)} of them hold. Opening a session {times['opening, s']:.1f} s, all answers {times['all answers, s']:.1f} s.\n\n"
         f"## Bounds on the excess risk where the questions are declared (`workload=`)\n\n{bounded(asked, declared)}\n\n"
-        f"## The first {len(some)} of them, beside one private fit for each\n\nNoisy gradient descent for every query by itself, its steps and "
-        f"step size chosen per query by the true excess risk (so better than a private user could have it).\n\n{markdown(compared)}\n\n"
-        f"{share / mean:.1f} times better than a share of the budget each (bar 5); {mean / whole:.2f} of the excess risk of the method that "
-        "has the whole budget for every query (bar 2).\n"
+        f"## The first {len(some)} of them, compared with one private fit for each\n\nEvery query is fitted by noisy gradient descent on its own. Its steps and "
+        f"step size are chosen for each query by the true excess risk, which a private user could not do.\n\n{markdown(compared)}\n\n"
+        f"{share / mean:.1f} times better than fits that share the budget (bar 5); {mean / whole:.2f} of the excess risk of fits that "
+        "each have the whole budget (bar 2).\n"
     )
     if not given.quick:
         solvers = by_solvers(data, frame, asked[:BY_SOLVERS], 1 / QUERIES)

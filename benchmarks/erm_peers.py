@@ -23,15 +23,16 @@ Rows = dict[str, list[Measured]]
 INTRO = """\
 Excess risk over the best θ without privacy: the mean over seeds (5 on Adult, 20 on NLTCS and RAND HIE, 3 on the regression) ± one
 standard error. Ours and noisy gradient descent are calibrated for neighbours that add or remove a row. The public benchmark
-(Iyengar et al., 2019) keeps its own noise and its grids, and is spared its minibatches; diffprivlib keeps its noise too, has
-pure ε only, and runs in an environment of its own (`benchmarks/peers.txt`), for with newer versions of scikit-learn it fails. The
-noise of diffprivlib and of approximate minima covers the replacement of a row.
+(Iyengar et al., 2019) keeps its own noise and its grids, but uses no minibatches. diffprivlib also keeps its own noise, has
+pure ε only, and runs in a separate environment (`benchmarks/peers.txt`), because it fails with newer versions of scikit-learn.
+The noise of diffprivlib and of approximate minima covers the replacement of a row.
 
-A peer is tuned by looking at the answer, which no private user can: it is the best of a grid, for each table and each ε. Ours are the
-defaults: no grid is searched in the run. Some defaults were set with Adult, NLTCS, the sparse regression and simulated tables in view;
-RAND HIE, the table of the demo, is the check, and was run once all were set. "Times ours" is the risk at ε = 0.1 and at ε = 1 over that of the first row: above 1 ours is lower. The
-bar is to be lower than every peer, at both ε. Beyond it, the regression has a noisy gradient descent whose residuals are also
-clipped, at the best of four bounds for that table: what tuning the clipping on the answer would be worth."""
+Each peer is tuned with knowledge of the true result, which no private user has: its figure is the best of a grid, for each table
+and each ε. hedgerow runs with its defaults; no grid is searched. Some defaults were set with Adult, NLTCS, the sparse regression
+and simulated tables in view. RAND HIE, the table of the demo, is the check, and was run after all defaults were set.
+"Times ours" is the risk at ε = 0.1 and at ε = 1 divided by the risk of the first row: above 1, hedgerow's risk is lower.
+The aim is a lower risk than every peer, at both ε. The regression has one more comparison: noisy gradient descent whose
+residuals are also clipped, at the best of four bounds for that table. It shows the value of tuning the clipping on the true result."""
 
 
 def ours_on_classification(table: Classification, ε: float, seeds: int) -> dict[str, Measured]:

@@ -23,14 +23,16 @@ DELTA = 1e-6
 
 INTRO = """\
 Slopes are fitted to the mean excess risk over seeds on a logarithmic scale; ± is one standard error. The risk of a mechanism
-is a maximum over tables, so every point is the hardest of a grid of tables, found with some seeds and measured with others.
-Where the hardest is at an end of its grid, a harder one may lie beyond. For the Lipschitz rates the tables are linear losses whose mean gradient is ¼ to 16 times the noise.
+is a maximum over tables. So every point is the hardest of a grid of tables, found with some seeds and measured with others.
+If the hardest table is at an end of its grid, a harder one may exist beyond it. For the Lipschitz rates, the tables are linear
+losses whose mean gradient is ¼ to 16 times the noise.
 
-For the lasso they are s equal coefficients, s from ¼ to 3 times the number of steps T. A vertex is told from noise if its
-score, about 1/s, exceeds the noise of order T^½·ln(2p/s)/n; with T ∝ n^⅔ both meet at s ∝ n^⅔ ∝ T: fewer coefficients are found, and of more the
-labels, of variance 1/s, have less to lose. The rate is for tables whose features grow with n: the lower bound has p of the order
-(n ln n)^⅔, and that p is used. With p fixed the s coefficients become a larger share of all, the noise has fewer others
-to favour, and the slope is steeper; the row p = 256 shows by how much."""
+For the lasso, the tables have s equal coefficients, with s from ¼ to 3 times the number of steps T. A vertex can be told from
+noise if its score, about 1/s, exceeds the noise of order T^½·ln(2p/s)/n. With T ∝ n^⅔ the two are equal at s ∝ n^⅔ ∝ T. With
+fewer coefficients, all are found. With more, the labels have variance 1/s, so there is less to lose. The rate is for tables
+whose features grow with n: the lower bound has p of the order (n ln n)^⅔, and that p is used. With a fixed p, the s
+coefficients are a larger share of all features, the noise has fewer others to select, and the slope is steeper. The row
+p = 256 shows by how much."""
 
 
 def slope(x: Sequence[float], points: Sequence[Point]) -> tuple[float, float]:

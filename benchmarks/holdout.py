@@ -94,8 +94,8 @@ def main() -> None:
     text = [
         "# Benchmarks of the reusable holdout",
         "",
-        f"`python benchmarks/holdout.py`: {size:,} rows to train on, {size:,} held out, {size:,} features, all coins; ε = {BUDGET.epsilon:g}, "
-        f"δ = {BUDGET.delta:g}, {ROUNDS} rounds, β = 0.05. The analyst asks about every feature, and then for a vote of the best 500. {given.seeds} seeds.",
+        f"`python benchmarks/holdout.py`: {size:,} rows to train on, {size:,} held out, {size:,} features, all of them coin flips; ε = {BUDGET.epsilon:g}, "
+        f"δ = {BUDGET.delta:g}, {ROUNDS} rounds, β = 0.05. The analyst asks about every feature, and then about a vote of the best 500. {given.seeds} seeds.",
         "",
         "| | claimed − true accuracy, mean | least | largest | must be |",
         "|---|---:|---:|---:|---|",
@@ -107,15 +107,15 @@ def main() -> None:
         "",
         "![claimed accuracy by the number of features that vote](benchmark-holdout.png)",
         "",
-        "## What a budget is good for",
-        f"All of {QUESTIONS:,} adaptive questions are answered within so much, with probability 0.95, {ROUNDS} of them not as guessed; and how many questions the same "
-        "budget answers as well when it is split among them, with Laplace noise on each (the ledger's own composition). Of the holdout: its "
-        "rows' own mean. Of the population: the interval of a score that the training set explains; for the split, the better of few words and Jung et al.",
+        "## How many questions a budget answers",
+        f"All of {QUESTIONS:,} adaptive questions are answered within the error shown, with probability 0.95, when {ROUNDS} of them differ from the guess. Beside it: how many questions the same "
+        "budget answers equally well when it is split among them, with Laplace noise on each (composed by the ledger). *Of the holdout*: the error for the "
+        "mean over its rows. *Of the population*: the interval of a score that the training set explains; for the split, the better bound of description length and Jung et al.",
         "",
         *table,
         "",
-        f"Where δ = 0, and where ε is small, the split answers at most {SPLIT_AT_MOST:,}, as it must at ε = {BUDGET.epsilon:g}, δ = {BUDGET.delta:g}. With δ > 0 and a large ε it answers more as "
-        "exactly about the holdout's own rows: the threshold, which must allow for chance differences of guess and holdout, does not fall with the noise. Of the population it does in none of these rows.",
+        f"If δ = 0, or if ε is small, the split answers at most {SPLIT_AT_MOST:,}, as it must at ε = {BUDGET.epsilon:g}, δ = {BUDGET.delta:g}. With δ > 0 and a large ε it answers more questions "
+        "about the holdout's own rows with the same error, because the holdout's threshold must allow for chance differences between guess and holdout, and does not fall with the noise. For the population it does so in none of these rows.",
         "",
     ]
     print("\n".join(text))

@@ -25,7 +25,7 @@ import hedgerow as hr  # noqa: E402
 from hedgerow.data import HistogramSource  # noqa: E402
 from hedgerow.ledger import answer_log, replay  # noqa: E402
 from hedgerow.ledger import opened as ledger_at  # noqa: E402
-from hedgerow.ledger.durable import now  # noqa: E402
+from hedgerow.ledger.chain import now  # noqa: E402
 from hedgerow.privacy.events import Gaussian, Laplace  # noqa: E402
 from hedgerow.privacy.ledger import Entry  # noqa: E402
 
@@ -189,13 +189,13 @@ def main() -> None:
 def measured(data: HistogramSource, here: Path, places: dict[str, Callable[[], str]]) -> str:
     opened(data, None).ask_all(questions(500), progress=False)  # compiled, and warm
     lines = [
-        "# What a durable ledger costs",
+        "# Cost of a ledger on disk",
         "",
         f"Measured by `benchmarks/ledger.py` (`make bench`) on {os.cpu_count()} cores, Python {platform.python_version()}. "
         "Medians, with the 10 % and 90 % quantiles.",
         "",
         "## An append",
-        "A line that is on the disk when it returns, and what the same disk takes at that time for two pages by themselves.",
+        "Time to append a line that is on the disk when the call returns. For comparison, the time that the same disk needs for two pages.",
         "",
         "| | a charge, with its turn | a record | pages at a file's end, fsync | pages written over, fdatasync |",
         "|---|---|---|---|---|",
@@ -216,7 +216,7 @@ def measured(data: HistogramSource, here: Path, places: dict[str, Callable[[], s
     lines += [
         "",
         "## A free answer",
-        f"{ANSWERS} different counts over three attributes; the same questions in turn with and without a ledger, all writing included.",
+        f"{ANSWERS} different counts over three attributes; the same questions, alternately with and without a ledger, including all writing.",
         "",
         "| | without | " + " | ".join(f"{name} | times" for name in places) + " |",
         "|---|---|" + "---|---|" * len(places),
@@ -232,10 +232,10 @@ def measured(data: HistogramSource, here: Path, places: dict[str, Callable[[], s
         lines.append(f"| {title} | {found[''][0]:.0f} µs | {cells} |")
     lines += [
         "",
-        "An answer that a guard's open round was asked for is written before it is given, those of one `ask_all` together ([ledger](ledger.md)).",
+        "An answer that uses an open round of the guard is written before it is returned (for `ask_all`, all answers together; see [ledger](ledger.md)).",
         "",
         "## Opening again",
-        f"A ledger of {ENTRIES} entries and as many answers, from its snapshot; and checking every line of it.",
+        f"A ledger of {ENTRIES} entries and as many answers: opened from its snapshot, and verified line by line.",
         "",
         "| | opened | verified |",
         "|---|---|---|",

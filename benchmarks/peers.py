@@ -308,13 +308,13 @@ def compared(name: str, epsilon: float, at: pd.DataFrame, peers: pd.DataFrame) -
 
 
 INTRODUCTION = (
-    f"""# Beside AIM and MST
+    f"""# Comparison with AIM and MST
 
-`make bench-peers` writes this page, from what it has measured so far. Everybody learns from the same four fifths of a table's rows at the same ε,
-δ = {DELTA:g}, neighbours that add or remove a row, and gives as many records. Errors are fractions of the rows; a distance is half the sum of absolute
-differences. ± is the standard error over seeds. Peers are those of dpmm, which has private-pgm's AIM and MST; they give records alone.
-Constants of hedgerow were chosen on {", ".join(CHOSEN_ON)}; the other tables only report. But for one thing: how a model is made of tables that are
-all measured, as they are at ε = 10 in {", ".join(CHOSEN_AT_10)}, was chosen on these.
+`make bench-peers` writes this page from its measurements so far. All methods learn from the same four fifths of a table's rows, at the same ε,
+δ = {DELTA:g}, with neighbours that add or remove a row, and produce equally many records. Errors are fractions of the rows. A distance is half the sum of absolute
+differences. ± is the standard error over seeds. The peers are AIM and MST of private-pgm, as packaged by dpmm; they produce records only.
+Constants of hedgerow were chosen on {", ".join(CHOSEN_ON)}; the other tables were only measured. There is one exception: the way in which a model is built when
+all tables are measured, as at ε = 10 in {", ".join(CHOSEN_AT_10)}, was chosen on these.
 
 """
     + "\n".join(f"- **{system}**: {what}" for system, what in WHAT.items())

@@ -228,7 +228,9 @@ def main() -> None:
     lines += ["", f"The last decades' slopes: k^{ours_slope:.2f} sampled, k^{theirs_slope:.2f} scanned."]
     print("\n".join(lines))
     if given.rows == 8:
-        PAGE.write_text("# Rows at random\n\nFrom `python benchmarks/sampling.py`.\n\n" + "\n".join(lines) + "\n")
+        PAGE.write_text(
+            "# Questions about a few random rows\n\nFrom `python benchmarks/sampling.py`.\n\n" + "\n".join(lines) + "\n"
+        )
 
 
 if __name__ == "__main__":

@@ -111,8 +111,8 @@ def main() -> None:
         f"Measured by `benchmarks/streams.py` (`make bench`), Python {platform.python_version()}, one thread.",
         "",
         "## With a guard",
-        f"CPU seconds of {QUESTIONS} counts of random intervals at ε = 1, δ = 1e-9. At 10⁵ rows no guard is bought; at 10⁶ it is asked of every",
-        "answer whose bar is wider than what it promises. Asked together, everything but its noise is worked out at once.",
+        f"CPU seconds of {QUESTIONS} counts of random intervals at ε = 1, δ = 1e-9. At 10⁵ rows no guard is used. At 10⁶ rows the guard",
+        "checks every answer whose bar is wider than the guard's promise. For questions asked together, everything except the guard's noise is computed at once.",
         f"Means of {SEEDS} sessions and their standard errors.",
         "",
         "| rows | attributes of a question | guard asked | one by one | together |",
@@ -129,8 +129,8 @@ def main() -> None:
     lines += [
         "",
         "## Large tables",
-        f"{TABLES} tables of 501 × 76 × 33 cells (1.3 million), asked one after another and all of them again, none kept by the caller: at",
-        f"most {asked:.0f} MB, of which the opening took {opened:.0f}.",
+        f"{TABLES} tables of 501 × 76 × 33 cells (1.3 million), asked one after another, and then again, without keeping the answers: at",
+        f"most {asked:.0f} MB, including {opened:.0f} MB for the opening.",
     ]
     text = "\n".join(lines) + "\n"
     (ROOT / "docs" / "benchmarks-streams.md").write_text(text)

@@ -4,7 +4,7 @@ python benchmarks/width.py            # up to 200 attributes and 10⁷ rows; wri
 python benchmarks/width.py --quick    # up to 30 attributes and 10⁵ rows, printed only
 python benchmarks/width.py --seeds 5  # of the openings, whose mean and standard error are told
 
-Processor time at ε = 1, δ = 1e-9, defaults otherwise. An attribute depends on two earlier ones.
+Processor time at ε = 1, δ = 1e-9, defaults otherwise. Each attribute depends on two earlier ones.
 """
 
 from __future__ import annotations
@@ -145,8 +145,8 @@ def main() -> None:
     lines = [
         "# Wide tables",
         "",
-        "From `python benchmarks/width.py`: processor seconds to open a session at ε = 1, δ = 1e-9, machine code compiled before; "
-        f"mean of {given.seeds} seeds and its standard error. An attribute depends on two earlier ones.",
+        "From `python benchmarks/width.py`: processor seconds to open a session at ε = 1, δ = 1e-9, with compiled loops ready; "
+        f"mean of {given.seeds} seeds and its standard error. Each attribute depends on two earlier ones.",
         "",
         "| attributes of two values, 20,000 rows | opening | bar | cells of the model |",
         "|---|---|---|---|",
@@ -156,14 +156,14 @@ def main() -> None:
         lines.append(
             f"| {d} | {stated(runs)} | {'' if bar is None else f'{bar:g}'} | {np.mean([r['cells'] for r in runs]):,.0f} |"
         )
-    lines += ["", f"From 20 attributes on opening grows as attributes^{by_width:.2f} (bar 2).", ""]
+    lines += ["", f"From 20 attributes on, the time of opening grows as attributes^{by_width:.2f} (bar 2).", ""]
     lines += [f"20 attributes of ten values, 50,000 rows: {stated(tens)} (bar 8).", ""]
     lines += ["| rows, 20 attributes of two values | opening |", "|---|---|"]
     lines += [f"| {n:,} | {stated(runs)} |" for n, runs in long.items()]
-    lines += ["", f"It grows as rows^{by_length:.2f} (bar 1).", ""]
+    lines += ["", f"The time grows as rows^{by_length:.2f} (bar 1).", ""]
     lines += ["| values of each of ten attributes, 50,000 rows | opening | cells of the model |", "|---|---|---|"]
     lines += [f"| {m} | {stated(runs)} | {np.mean([r['cells'] for r in runs]):,.0f} |" for m, runs in fine.items()]
-    lines += ["", f"It grows as (cells of a three-way table)^{by_cells:.2f}.", ""]
+    lines += ["", f"The time grows as (cells of a three-way table)^{by_cells:.2f}.", ""]
     if not given.quick:
         (last,) = measured(10**6, [MIXED[i % len(MIXED)] for i in range(200)], 1, stream=True)
         whole = sum(last[part] for part in last if part.endswith("clock"))

@@ -33,12 +33,20 @@ INTERRUPTED = """
 import json, os, signal
 signal.signal(signal.SIGINT, signal.default_int_handler)
 import hedgerow as hr
-from hedgerow.privacy.ledger import Ledger
+from hedgerow.privacy.filter import Filter
+from hedgerow.privacy.ledger import Ledger, LedgerParts
+from hedgerow.privacy.log import MemoryLog
 from people import SMALL, frame
 
-class Watched(Ledger):
+class Watched(MemoryLog):
     kept, stops = 0, ()
-    def _keep(self, entry):
+    def append(self, entry):
+        super().append(entry)
+        self._step()
+    def update(self, entry):
+        super().update(entry)
+        self._step()
+    def _step(self):
         self.kept += 1
         if self.kept in self.stops:
             os.kill(os.getpid(), signal.SIGINT)
@@ -50,8 +58,8 @@ def opened(ledger):
     return hr.open(TABLE, universe=SMALL, budget=BUDGET, ledger=ledger, guard=0.0)
 
 def interrupted(*stops):
-    ledger, released, notes = Watched(BUDGET), {}, []
-    ledger.stops = stops
+    log, released, notes = Watched(), {}, []
+    log.stops, ledger = stops, Ledger(LedgerParts.in_memory(Filter(BUDGET), log=log))
     for _ in stops:
         try:
             opened(ledger)

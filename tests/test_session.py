@@ -19,8 +19,10 @@ from sequential import is_kept
 
 import hedgerow as hr
 from hedgerow import demo
+from hedgerow.answering.answer_cache import RefreshingCache
 from hedgerow.data import HistogramSource, Table
 from hedgerow.engine.practical import free_answers
+from hedgerow.query.bound import Estimate
 from hedgerow.query.ratios import BoundMean
 from hedgerow.unsafe import unsafe_answer, unsafe_error
 
@@ -618,3 +620,36 @@ def test_a_session_is_a_context_that_closes_its_ledgers(tmp_path, monkeypatch) -
     assert closed == [True]
     with hr.open(data, universe=universe, budget=hr.Budget(1.0, 1e-6), ledger=url) as again:
         assert again.ask(hr.count(a=2)).value == answer.value
+
+
+class Cached:
+    """A cache, or an engine, whose answer to everything has this bar."""
+
+    def __init__(self, value: float, error: float | None, source: str = "repeat") -> None:
+        self.answer = Estimate(value, error, source)  # type: ignore[arg-type]
+
+    def linear(self, query, within) -> Estimate:
+        return self.answer
+
+    def free(self, queries) -> list[Estimate]:
+        return [self.answer]
+
+
+@pytest.mark.parametrize(
+    ("cached", "today", "value"),
+    [(0.1, 0.2, 1.0), (0.2, 0.1, 2.0), (0.1, None, 1.0), (None, 0.1, 2.0), (None, None, 1.0), (0.1, 0.1, 1.0)],
+)
+def test_a_part_of_a_question_that_pays_has_the_better_of_its_two_answers(cached, today, value) -> None:
+    """What was bought before is not forgotten for a wider bar, and what was learned since is not either."""
+    view = RefreshingCache(Cached(1.0, cached), Cached(2.0, today, "hypothesis"))  # type: ignore[arg-type]
+    assert view.linear(None, 0.5).value == value  # type: ignore[arg-type]
+    fresh = RefreshingCache(Cached(1.0, 0.3, "measured"), Cached(2.0, 0.1, "hypothesis"))  # type: ignore[arg-type]
+    assert fresh.linear(None, 0.5).value == 1.0  # type: ignore[arg-type]
+
+
+def test_a_name_has_at_most_two_hundred_characters() -> None:
+    about = {"universe": SMALL, "budget": hr.Budget(1.0, 1e-6)}
+    with pytest.raises(hr.InvalidInput, match="block must be a name of up to 200 printable characters"):
+        hr.open("no such file.csv", block="x" * 201, **about)
+    with pytest.raises(hr.InvalidInput, match="The data file must exist"):  # the name will do
+        hr.open("no such file.csv", block="x" * 200, **about)

@@ -27,7 +27,7 @@ DOCS = ROOT / "docs"
 PAGE = DOCS / "assurance.md"
 HEAD = """# Assurance
 
-Every promise of hedgerow, how it was checked, where, and the last figure. `make assurance` writes this page from stored results; a test
+This page lists every promise of hedgerow, how and where it is checked, and the latest figure. `make assurance` writes this page from stored results; a test
 fails when the page and the results differ.
 
 How a promise is checked:

@@ -19,7 +19,7 @@ import hashlib
 import itertools
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -110,19 +110,22 @@ def sites(file: str, text: str) -> list[Site]:
     return numbered
 
 
-def drawn(package: Path, strata: Sequence[str], count: int, seed: int) -> list[Site]:
+def drawn(package: Path, strata: Sequence[str], count: int, seed: int, earlier: Iterable[Site] = ()) -> list[Site]:
     """Draw mutants: from each folder in proportion to the root of its places, and from each operator alike.
 
     The rank of a place is a hash of the seed and of how the place reads. So a change of the code changes the draw only where the code
-    has changed.
+    has changed. Places that were drawn ``earlier`` stay drawn, wherever their files are now: only those that are gone are replaced.
     """
     by_folder = {stratum: _of_stratum(package, stratum) for stratum in strata}
+    kept = set(_found_again(earlier, by_folder))
     weights = {stratum: len(places) ** 0.5 for stratum, places in by_folder.items()}
     chosen: list[Site] = []
     for stratum, places in by_folder.items():
         wanted = round(count * weights[stratum] / sum(weights.values()))
         queues = {
-            operator: sorted((p for p in places if p.operator == operator), key=lambda p: p.rank(seed))
+            operator: sorted(
+                (p for p in places if p.operator == operator), key=lambda p: (p.id not in kept, p.rank(seed))
+            )
             for operator in OPERATORS
         }
         taken: list[Site] = []
@@ -133,6 +136,18 @@ def drawn(package: Path, strata: Sequence[str], count: int, seed: int) -> list[S
                 del queue[:1]
         chosen += taken
     return chosen
+
+
+def _found_again(earlier: Iterable[Site], by_folder: Mapping[str, Sequence[Site]]) -> Iterator[str]:
+    """Yield the ids that places have now: in their own file, or in the only other one that reads so."""
+    places = [place for found in by_folder.values() for place in found]
+    ids = {place.id for place in places}
+    for site in earlier:
+        alike = [p for p in places if (p.operator, p.key) == (site.operator, site.key)] if site.id not in ids else []
+        if site.id in ids:
+            yield site.id
+        elif len(alike) == 1:
+            yield alike[0].id
 
 
 def _is_python(package: Path, site: Site) -> bool:

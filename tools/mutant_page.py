@@ -12,7 +12,7 @@ from mutant_runs import BROKEN, CAUGHT, NOT_RUN, NOT_SETTLED, OUT_OF_TIME, SURVI
 
 HEAD = """# Mutants
 
-Small changes to the library, and whether the tests notice them: `make mutants` writes this page. Seeded results are not asked.
+`make mutants` writes this page. It makes small changes to the library and checks that the tests notice them. Comparisons with stored seeded results are left out.
 
 """
 MARK = "<!-- operators -->\n"
@@ -47,8 +47,8 @@ def of_catalogue(chosen: Sequence[Mutant], verdicts: Mapping[str, Verdict], not_
         [
             "## The catalogue",
             "",
-            "Harmful changes that somebody thought of, each with the tests that must notice it. They are in `tests/mutants/`, with what a user",
-            "would suffer from each.",
+            "Harmful changes that were written by hand, each with the tests that must notice it. They are in `tests/mutants/`, with the harm that",
+            "each would do to a user.",
             "",
             counted(chosen, verdicts),
             "",
@@ -56,7 +56,7 @@ def of_catalogue(chosen: Sequence[Mutant], verdicts: Mapping[str, Verdict], not_
             "",
             *(equivalent or ["None."]),
             "",
-            "### Not written: what the design leaves no line for",
+            "### Not possible: changes for which the design has no line of code",
             "",
             *(f"- {line}" for line in not_written),
             "",
@@ -90,7 +90,8 @@ def of_operators(drawn: Sequence[Site], verdicts: Mapping[str, Verdict], seed: i
         "",
         f"{len(drawn)} changes that operators made (`tools/mutant_operators.py`), drawn with seed {seed}: from each folder in proportion to the",
         "root of the number of its places, and from each operator alike. Each was run with the tests that run the line, the nearest and",
-        "fastest first, as far as the time goes. Survivors are judged in `tests/mutants/judgements.py`.",
+        "fastest first, as far as the time goes. Survivors are judged in `tests/mutants/judgements.py`. A place stays drawn, and one that is",
+        "gone is replaced. Tests were written for survivors, so the share that is caught is of these mutants; another seed draws others.",
         "",
         tallied(drawn, verdicts),
     ]

@@ -5,6 +5,7 @@
     python tools/mutants.py --random 320 --seed 1  drawn ones, which operators make of any code (tools/mutant_operators.py)
     python tools/mutants.py --area privacy         those of some areas of the catalogue
     python tools/mutants.py --only L03 R1f87655    some of them
+    python tools/mutants.py --random 320 --only R1f87655 --tests tests/sql   drawn ones, with these tests and no record
     python tools/mutants.py --list                 what there is
     python tools/mutants.py --record               renew the record of which tests run which lines, which drawn mutants need
     python tools/mutants.py --resume               leave out drawn mutants that a stored run caught, and those that are judged
@@ -69,6 +70,7 @@ VERDICTS = (
 STRATA = ("privacy", "ledger", "data", "sql", "engine", "erm", "generalise", "session", "answer", "cli")
 DRAWN, SEED = 320, 1
 NOT_RECORDED = ("tests/mutants", "tests/test_transcripts.py")
+PLACE = ("file", "where", "operator", "old", "new", "nth")
 
 
 def require_sound(mutants: Sequence[Mutant], limit: float, jobs: int, src: Path) -> None:
@@ -110,8 +112,8 @@ def run_catalogue(chosen: Sequence[Mutant], given: argparse.Namespace) -> int:
 
 def run_drawn(sites: Sequence[Site], given: argparse.Namespace) -> int:
     """Run drawn mutants. Each verdict is stored in ``VERDICTS`` as soon as it is known."""
-    reached = Reached(RECORDS, PACKAGE)
-    known = {v["id"]: Verdict(**v) for v in json.loads(VERDICTS.read_text())} if VERDICTS.exists() else {}
+    reached = None if given.tests or given.report else Reached(RECORDS, PACKAGE)
+    known = _known(sites)
     running = [s for s in sites if not (given.resume and _is_settled(s, known))]
     slow = {s.file for s in running if "@compiled(" in (PACKAGE / s.file).read_text()}
     if given.report:
@@ -119,11 +121,11 @@ def run_drawn(sites: Sequence[Site], given: argparse.Namespace) -> int:
     running.sort(key=lambda s: (s.id in known, s.file in slow))  # those that were never run come first
 
     def one(site: Site) -> Verdict:
-        tests, _ = reached.ordered(site, given.seconds)
+        tests = given.tests if reached is None else reached.ordered(site, given.seconds)[0]
         if not tests:
             known[site.id] = Verdict(site.id, SURVIVED, "no test runs it", 0.0)
             return known[site.id]
-        work = 40 + 3 * int(reached.time_of(tests))
+        work = int(given.limit) if reached is None else 40 + 3 * int(reached.time_of(tests))
         verdict = judged(site, [test.removeprefix("tests/") for test in tests], 15.0 * work, base, work)
         if verdict.by == OUT_OF_TIME:  # far more than the tests need without the change
             verdict = replace(verdict, outcome=CAUGHT)
@@ -156,10 +158,35 @@ def _is_settled(site: Site, known: Mapping[str, Verdict]) -> bool:
     return known[site.id].outcome == CAUGHT or (known[site.id].outcome == SURVIVED and site.key in JUDGED)
 
 
+def _stored() -> list[tuple[Verdict, Site]]:
+    """Read the stored verdicts, and the places as they were when they were drawn."""
+    found = []
+    for record in json.loads(VERDICTS.read_text()) if VERDICTS.exists() else []:
+        place = record.pop("place")
+        found.append((Verdict(**record), Site(**place, start=0, end=0, text="", lines=(), statement=(), names=())))
+    return found
+
+
+def _known(sites: Sequence[Site]) -> dict[str, Verdict]:
+    """Return the stored verdicts by the ids that their places have now, if only their file has another name."""
+    ids, by_key = {site.id for site in sites}, {(site.operator, site.key): site.id for site in sites}
+    found = {}
+    for verdict, place in _stored():
+        now = place.id if place.id in ids else by_key.get((place.operator, place.key), place.id)
+        found[now] = replace(verdict, id=now)
+    return found
+
+
 def _store(known: Mapping[str, Verdict], sites: Sequence[Site]) -> None:
     """Write the verdicts, in the order of their ids, but drop mutants that a whole draw no longer has."""
-    kept = sorted(known) if len(sites) < DRAWN // 2 else sorted(known.keys() & {site.id for site in sites})
-    VERDICTS.write_text(json.dumps([asdict(known[id]) for id in kept], indent=1) + "\n")
+    places = {site.id: site for site in sites}
+    if len(sites) < DRAWN // 2:
+        places = {place.id: place for _, place in _stored()} | places
+    written = [
+        asdict(known[id]) | {"place": {name: getattr(places[id], name) for name in PLACE}}
+        for id in sorted(known.keys() & places.keys())
+    ]
+    VERDICTS.write_text(json.dumps(written, indent=1, ensure_ascii=False) + "\n")
 
 
 def unsound(base: Path, tests: Sequence[str], jobs: int) -> set[str]:
@@ -210,6 +237,7 @@ def main() -> int:
     asked.add_argument("--jobs", type=int, default=2)
     asked.add_argument("--limit", type=float, default=120.0, help="seconds for each mutant of the catalogue")
     asked.add_argument("--seconds", type=float, default=40.0, help="of recorded tests, for each drawn mutant")
+    asked.add_argument("--tests", nargs="+", default=[], help="for the drawn mutants of --only, instead of the record")
     asked.add_argument("--verbose", action="store_true", help="a line for each, with the test that failed")
     given = asked.parse_args()
     if given.locate:
@@ -217,8 +245,11 @@ def main() -> int:
         return 0
     if given.record:
         return record(given.jobs)
+    if given.tests and not given.only:
+        asked.error("--tests needs --only.")
     is_named = bool(given.only or given.area)
-    sites = [] if given.catalogue or given.area else drawn(PACKAGE, STRATA, given.random or DRAWN, given.seed)
+    earlier = [place for _, place in _stored()] if given.seed == SEED else []
+    sites = [] if given.catalogue or given.area else drawn(PACKAGE, STRATA, given.random or DRAWN, given.seed, earlier)
     unknown = {*given.only} - {m.id for m in MUTANTS} - {s.id for s in sites} | {*given.area} - {
         m.area for m in MUTANTS
     }
@@ -235,7 +266,7 @@ def main() -> int:
             print(f"{s.id}  {s.operator:10} {s.file} {s.where}: {s.old}  ->  {s.new}")
         return 0
     os.environ |= {"OMP_NUM_THREADS": "1", "NUMBA_CACHE_DIR": ""}  # caches are beside the sources, so in the copy
-    if sites and not is_named and not list(RECORDS.glob("reached-*.json.gz")):
+    if sites and not is_named and not given.report and not list(RECORDS.glob("reached-*.json.gz")):
         record(given.jobs)
     return (run_catalogue(chosen, given) if chosen else 0) | (run_drawn(sites, given) if sites else 0)
 

@@ -18,6 +18,7 @@ if _typing.TYPE_CHECKING:
     from hedgerow.errors import (
         BudgetExceeded,
         DataUnavailable,
+        FitChangedWarning,
         HedgerowError,
         InvalidInput,
         InvalidRelease,
@@ -74,6 +75,7 @@ _NAMES = {  # public names, by the module that defines them
     "errors": [
         "BudgetExceeded",
         "DataUnavailable",
+        "FitChangedWarning",
         "HedgerowError",
         "InvalidInput",
         "InvalidRelease",
@@ -139,6 +141,7 @@ __all__ = [
     "Csv",
     "DataUnavailable",
     "Dates",
+    "FitChangedWarning",
     "Flag",
     "GroupL1Ball",
     "HedgerowError",

@@ -26,12 +26,12 @@ def canonical(record: Json) -> str:
     return json.dumps(record, allow_nan=False, sort_keys=True, separators=(",", ":"))
 
 
-def ordered(record: Json) -> str:
+def write_ordered(record: Json) -> str:
     """Return the text of a record with its fields in their own order, no blanks, ASCII."""
     return json.dumps(record, allow_nan=False, separators=(",", ":"))
 
 
-def spaced(record: Json) -> str:
+def write_spaced(record: Json) -> str:
     """Return the text of a record with its fields in their own order, a blank after each mark, ASCII."""
     return json.dumps(record, allow_nan=False)
 
@@ -45,7 +45,7 @@ def readable(record: Json, *, indent: int = 2, ascii_only: bool = False, infinit
     return json.dumps(record, allow_nan=infinities, indent=indent, ensure_ascii=ascii_only, default=str)
 
 
-def quoted(text: str) -> str:
+def quote_text(text: str) -> str:
     """Return a text in quotes, with escapes that are valid in JSON and in TOML."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 

@@ -34,6 +34,7 @@ MASK = 4  # per value in the mask of a listed question: the mask, its key, its p
 STACKED = 64  # per value in the masks of questions that are answered together
 RECORD = 300  # per value of a synthetic record: its code, its random draw, its place in a frame
 ENTRY = 27  # per entry of a dense table that a model is fitted on: 3.3 times its own bytes
+STEP = 1_500  # per step of a solver, to choose the weights of the steps
 PARAMETER = 400  # per parameter of a model that is fitted once: steps, gradients, noise, averages
 
 OF_MACHINE = 0.5  # default limit, as a share of the memory of the machine or of its container

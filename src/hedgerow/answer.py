@@ -106,12 +106,32 @@ class Answer:
         return self.value - self.error, self.value + self.error
 
     def certainly_above(self, other: Answer | float) -> bool:
-        """Return True if the error bars prove that the truth of every cell is above that of ``other``."""
+        """Return True if the error bars prove that the truth of every cell is above that of ``other``.
+
+        Parameters
+        ----------
+        other : Answer or float
+            The answer or number to compare with.
+
+        Returns
+        -------
+        bool
+        """
         gap = (self - other).interval
         return gap is not None and bool(np.all(gap[0] > 0))
 
     def certainly_below(self, other: Answer | float) -> bool:
-        """Return True if the error bars prove that the truth of every cell is below that of ``other``."""
+        """Return True if the error bars prove that the truth of every cell is below that of ``other``.
+
+        Parameters
+        ----------
+        other : Answer or float
+            The answer or number to compare with.
+
+        Returns
+        -------
+        bool
+        """
         return (-self).certainly_above(-other)
 
     def __add__(self, other: Answer | float) -> Answer:
@@ -223,8 +243,17 @@ class Answer:
     def plot(self, axes: Any = None) -> Any:
         """Draw the value, its guaranteed error (thin) and its typical error (thick), and return the axes.
 
-        ``axes`` are matplotlib axes to draw on; new ones by default. A table of one or two attributes gets a bar for
+        A table of one or two attributes gets a bar for
         each cell.
+
+        Parameters
+        ----------
+        axes : matplotlib axes, optional
+            Axes to draw on. Default: new axes.
+
+        Returns
+        -------
+        matplotlib axes
         """
         self._require_values("A plot")
         if len(self.labels) > 2:

@@ -46,5 +46,9 @@ class PublicWarning(UserWarning):
     """A budget or a universe that is probably a mistake, judged by public facts and never by rows."""
 
 
+class FitChangedWarning(UserWarning):
+    """A ledger was begun with another fit: recorded answers repeat, and new ones follow the fit of this version."""
+
+
 class UnaccountedWarning(UserWarning):
     """Several models were fitted, each with its own budget: no ledger adds up what they spend together."""

@@ -203,6 +203,8 @@ class LogisticRegression(_Classifier):
     """Logistic regression: P(target = second value) = 1/(1 + e^−z).
 
     A target of more than two values gets one z per class and a softmax.
+
+    Parameters: see ``LinearRegression``.
     """
 
     def _loss(self, **about: Any) -> Loss:
@@ -222,7 +224,10 @@ class LogisticRegression(_Classifier):
 
 
 class LinearSVC(_Classifier):
-    """Linear support vector machine: the hinge loss, for a target of two values."""
+    """Linear support vector machine: the hinge loss, for a target of two values.
+
+    Parameters: see ``LinearRegression``.
+    """
 
     def _loss(self, **about: Any) -> Loss:
         return Hinge(**about)
@@ -252,14 +257,39 @@ class _Regressor(RegressorMixin, _Linear):  # type: ignore[misc]
 
 
 class LinearRegression(_Regressor):
-    """Least-squares regression."""
+    """Least-squares regression.
+
+    Parameters
+    ----------
+    session : Session
+        The session that answers.
+    target : str, optional
+        Column to predict. It must be given before ``fit``, or to ``fit``.
+    features : sequence of str
+        Columns to predict it from.
+    radius : float, optional
+        Bound on the norm of coefficients and intercept; None for no bound.
+    fit_intercept : bool
+        Fit an intercept.
+    onehot : sequence of str
+        Numeric columns to encode as categories.
+    interactions : sequence of sequence of str
+        Sets of columns whose products are features too.
+    where : Query, optional
+        A count that selects the records. Default: all.
+    within : float, optional
+        Pay for this bound on the excess risk, if the free one is wider.
+    """
 
     def _loss(self, **about: Any) -> Loss:
         return Squared(**about)
 
 
 class Ridge(_Regressor):
-    """Least squares with (alpha/2)·‖θ‖² added to the average of ½(z − y)². The intercept is penalized too."""
+    """Least squares with (alpha/2)·‖θ‖² added to the average of ½(z − y)². The intercept is penalized too.
+
+    Parameters: see ``LinearRegression``.
+    """
 
     def __init__(
         self, session: Askable, *, alpha: float = 0.01, target: str | None = None, features: Names = (),
@@ -277,7 +307,10 @@ class Ridge(_Regressor):
 
 
 class Lasso(_Regressor):
-    """Least squares over {‖θ‖₁ ≤ radius}. Each weight of the penalized form corresponds to some radius."""
+    """Least squares over {‖θ‖₁ ≤ radius}. Each weight of the penalized form corresponds to some radius.
+
+    Parameters: see ``LinearRegression``.
+    """
 
     def _loss(self, **about: Any) -> Loss:
         return Squared(**about)
@@ -290,6 +323,8 @@ class HuberRegressor(_Regressor):
     """Robust regression: squared loss up to residuals of ``width``, linear beyond.
 
     ``width`` is in units of half the range of the target.
+
+    Parameters: see ``LinearRegression``.
     """
 
     def __init__(
@@ -308,7 +343,10 @@ class HuberRegressor(_Regressor):
 
 
 class QuantileRegressor(_Regressor):
-    """Regression of a quantile of the target on the features; the median by default."""
+    """Regression of a quantile of the target on the features; the median by default.
+
+    Parameters: see ``LinearRegression``. ``quantile`` is the quantile to fit, 0.5 for the median.
+    """
 
     def __init__(
         self, session: Askable, *, quantile: float = 0.5, target: str | None = None, features: Names = (),
@@ -326,7 +364,10 @@ class QuantileRegressor(_Regressor):
 
 
 class PoissonRegressor(_Regressor):
-    """Poisson regression: counts with mean e^z. Means above e^clip are cut off."""
+    """Poisson regression: counts with mean e^z. Means above e^clip are cut off.
+
+    Parameters: see ``LinearRegression``.
+    """
 
     def __init__(
         self, session: Askable, *, clip: float = 3.0, target: str | None = None, features: Names = (),
@@ -352,7 +393,21 @@ class PoissonRegressor(_Regressor):
 
 
 class Quantile(_Bound):
-    """A quantile of one numeric attribute, computed on the representatives of its bins: ``value_`` after ``fit``."""
+    """A quantile of one numeric attribute, computed on the representatives of its bins: ``value_`` after ``fit``.
+
+    Parameters
+    ----------
+    session : Session
+        The session that answers.
+    attribute : str, optional
+        The attribute. It must be given before ``fit``.
+    quantile : float
+        The quantile, between 0 and 1.
+    where : Query, optional
+        A count that selects the records. Default: all.
+    within : float, optional
+        Pay for this bound on the excess risk, if the free one is wider.
+    """
 
     def __init__(
         self, session: Askable, attribute: str | None = None, *, quantile: float = 0.5, where: Query | None = None,
@@ -385,7 +440,10 @@ class Quantile(_Bound):
 
 
 class Median(Quantile):
-    """Median of one numeric attribute."""
+    """Median of one numeric attribute.
+
+    Parameters: see ``Quantile``.
+    """
 
     def __init__(
         self, session: Askable, attribute: str | None = None, *, where: Query | None = None, within: float | None = None

@@ -5,12 +5,14 @@ from __future__ import annotations
 import functools
 import math
 import sys
-from collections.abc import Collection, Iterable, Iterator, Sequence
+import warnings
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from hedgerow import _duration
 from hedgerow._checks import number, positive
 from hedgerow._memory import MODEL, in_bytes, limit_memory, require, require_libraries, require_listing, require_values
 from hedgerow._progress import phases, tell
@@ -25,12 +27,12 @@ from hedgerow.data.backend import open_source
 from hedgerow.data.contributions import PersonColumn
 from hedgerow.data.csv_file import Csv
 from hedgerow.data.row_store import RowStore, columns_of, row_store
-from hedgerow.engine.interface import Engine
+from hedgerow.engine.interface import FIT_VERSION, Engine
 from hedgerow.engine.practical.engine import MOST_RESERVE, PracticalEngine, build_practical_engine
 from hedgerow.engine.practical.free_answers import BlockPrior
 from hedgerow.engine.practical.measure.prefit import LARGEST_MODEL_CELLS, MODEL_CELLS
 from hedgerow.engine.release import run_release
-from hedgerow.errors import InvalidInput
+from hedgerow.errors import FitChangedWarning, InvalidInput
 from hedgerow.model.preparing import compile_ahead
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.budget_warnings import advise
@@ -165,7 +167,7 @@ def open(
         _require_types(universe, budget, table, None, seed)
         require_libraries()
         require_memory(universe, workload, model_cells)
-        tell(lambda: "reading the table")
+        tell(_show_reading(require_time(universe, model_cells)))
         given = None if isinstance(ledger, str) else ledger
         data, account, noise = _prepare(source, universe, budget, table, csv, given, seed, whose, stacklevel=7)
         if isinstance(ledger, str):
@@ -177,6 +179,7 @@ def open(
             )
         kept = _kept_rows(keep_rows, source, data, universe, budget, table, csv)
         engine = _open_engine(data, account, noise, chosen, beta, None, resumable=ledger is not None)
+    _tell_of_another_fit(account)
     sampled = None
     if kept is not None:
         from hedgerow.engine.sampling import RowSampling
@@ -225,8 +228,8 @@ def _open_engine(
     """
     with account.opening(), _keeping_what_was_paid(account, resumable=resumable):
         engine = _engine(data, account, noise, options, beta, prior)
-        engine.resume(account.rest())
-        account.remember(engine.state)
+        engine.resume(account.end_replay())
+        account.snapshots.remember(engine.state)
     return engine
 
 
@@ -265,7 +268,9 @@ class _Appending:
         budget = self._budget(first, given["budget"])
         account: Ledger | None = given["ledger"]
         _require_types(universe, budget, given["table"], account, None)
-        if account is not None and (first.ledger.keeps_state or any(account is block.ledger for block in blocks)):
+        if account is not None and (
+            first.ledger.snapshots.keeps_state or any(account is block.ledger for block in blocks)
+        ):
             raise InvalidInput(
                 "ledger must be that of this block, in a session whose ledger is in memory. Found another. Leave it "
                 "out."
@@ -292,9 +297,9 @@ class _Appending:
             beta = first.beta / 2 / (len(blocks) * (len(blocks) + 1))
             before = blocks[-1].engine
             prior = before.next_prior if isinstance(before, PracticalEngine) else None
-            resumable = given["ledger"] is not None or account.keeps_state
+            resumable = given["ledger"] is not None or account.snapshots.keeps_state
             engine = _open_engine(data, account, self.noise, self.options, beta, prior, resumable=resumable)
-        return Block(name, data, account, engine, AnswerCache(engine, account), beta)
+        return Block(name, data, account, engine, AnswerCache(engine, account.answer_log), beta)
 
     def _budget(self, first: Block, budget: Any) -> Budget:
         """Return the budget of a block, after checking that it is of the same kind as that of the first block."""
@@ -324,15 +329,27 @@ class _Appending:
         from hedgerow import ledger as ledgers  # needs libraries that a plain install does not have
 
         declared = ledgers.declared(**self.options.declaration(data.universe, self.unit))
-        return ledgers.Binding(functools.cache(data.fingerprint), declared)
+        return ledgers.Binding(functools.cache(data.fingerprint), declared, FIT_VERSION)
 
 
 def _durable(url: str, budget: Budget, data: DataSource, analyst: str, options: dict[str, Any]) -> Ledger:
     """Open the durable ledger at a URL, bound to this table and these options."""
     from hedgerow import ledger as ledgers  # needs libraries that a plain install does not have
 
-    binding = ledgers.Binding(data.fingerprint, ledgers.declared(**options))
+    binding = ledgers.Binding(data.fingerprint, ledgers.declared(**options), FIT_VERSION)
     return ledgers.opened(url, budget, who=analyst, binding=binding)
+
+
+def _tell_of_another_fit(account: Ledger) -> None:
+    """Warn where a later fit answers new questions of a ledger otherwise than the fit that it was begun with."""
+    if account.earlier_fit is not None:
+        warnings.warn(
+            f"The fit of a ledger should be the one that it was begun with. Found fit {FIT_VERSION}, where the ledger "
+            f"notes fit {account.earlier_fit[:40]}. Recorded answers repeat; new ones follow fit {FIT_VERSION}, and may "
+            "differ from what the earlier fit would have answered.",
+            FitChangedWarning,
+            stacklevel=4,
+        )
 
 
 @one_thread
@@ -386,7 +403,7 @@ def release(
         _require_types(universe, budget, table, None, seed)
         require_libraries()
         require_memory(universe, workload, model_cells, one_by_one=method == "mwem")
-        tell(lambda: "reading the table")
+        tell(_show_reading(require_time(universe, model_cells)))
         data, ledger, noise = _prepare(source, universe, budget, table, csv, None, seed, whose, stacklevel=6)
         engine: Engine
         if method == "mwem":
@@ -424,7 +441,7 @@ def require_memory(
     ``one_by_one`` tells whether the tables of the workload are asked cell by cell.
     """
     require_values(dict(zip(universe.names, universe.shape, strict=True)))
-    cells = min(LARGEST_MODEL_CELLS // MODEL_CELLS * model_cells, universe.size)
+    cells = _most_cells(universe, model_cells)
     require("A model of model_cells, which grows to twice as many,", cells, MODEL, "Lower model_cells")
     if isinstance(workload, Workload):
         require_listing(
@@ -442,10 +459,33 @@ def require_memory(
         require_listing("The workload of MWEM", listed, max(map(sum, tables), default=0), "Use method='adaptive'")
 
 
+def require_time(universe: Universe, model_cells: int = MODEL_CELLS) -> float:
+    """Return the estimated seconds of an opening, from public sizes. Refuse one that would take days.
+
+    The time to read the rows is not part of it.
+    """
+    cells, pairs = _most_cells(universe, model_cells), math.comb(len(universe.names), 2)
+    seconds = cells * _duration.MODEL + pairs * _duration.PAIR
+    what = f"An opening of {len(universe.names)} attributes, with a model of up to {cells} cells,"
+    _duration.require(what, seconds, "Declare fewer attributes, or lower model_cells")
+    return seconds
+
+
+def _show_reading(seconds: float) -> Callable[[], str]:
+    """Return the words for the first phase, with the time of the phases after it if that is long."""
+    later = f"; what follows takes at least {_duration.written(seconds)}" if seconds > 60 else ""
+    return lambda: "reading the table" + later
+
+
+def _most_cells(universe: Universe, model_cells: int) -> int:
+    """Return the largest number of cells that the model may grow to."""
+    return min(LARGEST_MODEL_CELLS // MODEL_CELLS * model_cells, universe.size)
+
+
 @contextmanager
 def _keeping_what_was_paid(ledger: Ledger, *, resumable: bool) -> Iterator[None]:
     """Begin to replay the ledger. After Ctrl-C, add a note on what was spent and how to go on."""
-    ledger.take_up()
+    ledger.begin_replay()
     try:
         yield
     except KeyboardInterrupt as stopped:

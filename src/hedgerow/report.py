@@ -52,7 +52,7 @@ class Report:
             _html.table(("attribute", "kind", "cells"), self.attributes),
             _html.heading("Answers"),
             _html.paragraph(
-                "Guaranteed errors hold all together. Typical errors are averages over similar questions and "
+                "All guaranteed errors hold together. Typical errors are averages over similar questions and "
                 "guarantee nothing."
             ),
             *(answer._repr_html_() for answer in self.answers),

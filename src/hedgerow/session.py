@@ -90,7 +90,7 @@ class Session(RowQuestions, Spending, Publishing, Askable, NotCopyable):
         may use.
         """
         self._limit = limit
-        first = Block(block, data, ledger, engine, AnswerCache(engine, ledger), beta, sampling)
+        first = Block(block, data, ledger, engine, AnswerCache(engine, ledger.answer_log), beta, sampling)
         self._begin([first], noise, appending, is_whole=True)
 
     def _begin(self, blocks: list[Block], noise: Noise, appending: Appending | None, *, is_whole: bool) -> None:
@@ -112,7 +112,7 @@ class Session(RowQuestions, Spending, Publishing, Askable, NotCopyable):
         names, ledgers = [block.name for block in blocks], [block.ledger for block in blocks]
         self._ledger = Accounts(names, ledgers, [block.engine.resume for block in blocks])
         self._engine = MultiBlockEngine([BlockPart(block.engine, block.cache, block.ledger) for block in blocks])
-        self._cache, self._sampling = AnswerCache(self._engine, self._ledger), None
+        self._cache, self._sampling = AnswerCache(self._engine, self._ledger.answer_log), None
 
     @contextlib.contextmanager
     def _alone(self) -> Iterator[None]:
@@ -208,6 +208,11 @@ class Session(RowQuestions, Spending, Publishing, Askable, NotCopyable):
             Name of the block, or of the first block of the range.
         last : str, optional
             Name of the last block of the range. Default: ``first``.
+
+        Returns
+        -------
+        Session
+            It shares the ledgers of this session.
         """
         view = Session.__new__(Session)
         view._limit = self._limit
@@ -304,6 +309,19 @@ class Session(RowQuestions, Spending, Publishing, Askable, NotCopyable):
           is not included.
         - With several blocks the price is that of the block that pays most.
         - A count over time has no ``within``: its price is that of the sums that are due.
+
+        Parameters
+        ----------
+        query : Query
+            The question.
+        within : float, optional
+            The error that is wanted, as in ``ask``.
+        resolution : {"values", "bins"}
+            As in ``ask``.
+
+        Returns
+        -------
+        float
         """
         self._require_all()
         with limit_memory(self._limit), self._alone():
@@ -317,7 +335,7 @@ class Session(RowQuestions, Spending, Publishing, Askable, NotCopyable):
         """Answer a count over time: the rows of each block, and of all blocks up to it."""
         with self._asking(query) as bill, one_thread:
             series = self._series(query, within, resolution)
-            nodes = self._ledger.following(self._engine.resume, series.draw_nodes)
+            nodes = self._ledger.retry_when_behind(self._engine.resume, series.draw_nodes)
             answer = answer_over_time(query, series, nodes, self._blocks, bill.cost)
             self._history.add(answer)
             return answer
@@ -329,7 +347,7 @@ class Session(RowQuestions, Spending, Publishing, Askable, NotCopyable):
     def _asked(self, query: Query, bound: Bound[Any], within: float | None, scale: Scale) -> Answer:
         """Answer one bound question and bill it."""
         with self._asking(query) as bill:
-            estimate = self._ledger.following(self._engine.resume, lambda: self._cache.ask(bound, within))
+            estimate = self._ledger.retry_when_behind(self._engine.resume, lambda: self._cache.ask(bound, within))
             answer = scaled_answer(query, bound, estimate, bill.cost, scale, self._engine)
             self._history.add(answer)
             return answer
@@ -344,7 +362,7 @@ class Session(RowQuestions, Spending, Publishing, Askable, NotCopyable):
 
     def _write_together(self) -> contextlib.AbstractContextManager[object]:
         """Write the answers of a batch into the ledger together."""
-        return self._ledger.at_once()
+        return self._ledger.answer_log.at_once()
 
     def _public_answers(self) -> PublicAnswers:
         """Return all that was released, as an object that answers for free."""

@@ -78,6 +78,10 @@ def unsafe_answer(
         Needed unless the source is coded or is a frame of whole numbers from 0.
     resolution : {"values", "bins"}
         As in ``Session.ask``.
+
+    Returns
+    -------
+    float or array
     """
     is_frame = type(source).__module__.startswith("pandas")
     if is_frame and resolution == "values" and not isinstance(query, Minimize):
@@ -268,6 +272,10 @@ def unsafe_excess_risk(
         The parameters to judge.
     tolerance : float
         Numerical tolerance of the minimum.
+
+    Returns
+    -------
+    float
     """
     data = source if isinstance(source, DataSource) else Table(source, _declared_universe(source, universe))
     bound = query.on(data.universe)
@@ -279,7 +287,19 @@ def unsafe_excess_risk(
 
 
 def unsafe_error(source: Any, answer: Answer, universe: Universe | None = None) -> float:
-    """Return the largest true error of an answer, as a fraction of the table. Not private."""
+    """Return the largest true error of an answer, as a fraction of the table. Not private.
+
+    Parameters
+    ----------
+    source, universe
+        As in ``unsafe_answer``.
+    answer : Answer
+        The answer to judge.
+
+    Returns
+    -------
+    float
+    """
     return float(np.max(np.abs(np.asarray(answer.value) - unsafe_answer(source, answer.query, universe))))
 
 
@@ -291,6 +311,19 @@ def unsafe_inspect(
     The frame lists how many rows are missing, are clamped to an end of the range, or match nothing declared; the cells
     that such rows are assigned to; and the most common of these values. It is for the owner alone: correct the universe
     with it, and never show it.
+
+    Parameters
+    ----------
+    source, table, csv
+        As in ``hr.open``.
+    universe : Universe
+        The declaration to check.
+    examples : int
+        Number of common values to list for each column.
+
+    Returns
+    -------
+    pandas.DataFrame
     """
     import pandas as pd
 

@@ -49,10 +49,10 @@ def test_what_another_process_did_to_one_block_is_learned_once(tmp_path) -> None
     def ask() -> None:
         begun.append(len(learned))
         for each in blocks:
-            each.ledger.look()
+            each.ledger.sync()
 
     with accounts.asking(hr.count(a=1)):
-        accounts.following(None, ask)
+        accounts.retry_when_behind(None, ask)
     assert learned == ["5"] and begun == [0, 1]
     here.close()
     there.close()

@@ -160,13 +160,13 @@ def test_what_was_refused_after_a_crash_is_refused_again_however_often_the_ledge
     assert noise.add(0.0, second.charge(Laplace(1.0, 5.0))) == value
     with pytest.raises(BudgetExceeded):
         second.charge(*lost.events)
-    second.rest()
+    second.end_replay()
     noise.add(0.0, second.charge(Laplace(1.0, 10.0)))  # the stream
     third = taken_up(second)
     assert noise.add(0.0, third.charge(Laplace(1.0, 5.0))) == value
     with pytest.raises(BudgetExceeded, match="when the session ran before"):
         third.charge(*lost.events)
-    assert third.rest() == third.entries()[2:]
+    assert third.end_replay() == third.entries()[2:]
     assert third.spent == second.spent
 
 

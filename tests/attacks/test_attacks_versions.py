@@ -21,7 +21,7 @@ from hedgerow.engine.practical.measure import prefit
 from hedgerow.engine.practical.measure.workload_sets import ListedSets
 from hedgerow.ledger import opened, read
 from hedgerow.ledger.binding import version_now
-from hedgerow.ledger.durable import now
+from hedgerow.ledger.chain import now
 from hedgerow.ledger.urls import store_at
 from hedgerow.privacy.events import Laplace
 from hedgerow.privacy.noise import Noise
@@ -153,7 +153,7 @@ def test_a_session_of_the_older_version_charges_nothing_once_the_newer_was_accep
     paid = newer.ask(hr.count(a=1, b=2), within=0.003)
     assert paid.cost > 0
     with pytest.MonkeyPatch.context() as undone:
-        undone.setattr("hedgerow.ledger.durable.version_now", lambda: "1")  # the older process goes on
+        undone.setattr("hedgerow.ledger.binding.version_now", lambda: "1")  # the older process goes on
         for _ in range(2):
             with pytest.raises(hr.LedgerUnavailable, match="one version at a time"):
                 older.ask(hr.count(a=2, c=3), within=0.003)
@@ -231,7 +231,7 @@ def test_an_answer_whose_line_is_gone_or_another_is_not_repeated(fresh, change) 
     url = fresh()
     session_at(url).ask(hr.count(a=1, b=2), within=0.003)
     later = session_at(url)
-    (place,) = later.ledger._known.values()
+    (place,) = later.ledger._parts.answer_log._index.known.values()
     changed(url, f"{change} number >= {place}")
     with pytest.raises(hr.LedgerBroken):
         later.ask(hr.count(a=1, b=2))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import inspect
 import json
 from pathlib import Path
 
@@ -13,7 +15,7 @@ from people import SMALL, frame
 from typer.testing import CliRunner
 
 import hedgerow as hr
-from hedgerow.cli import app
+from hedgerow.cli import app, asking, output
 from hedgerow.cli.file import File
 
 
@@ -177,6 +179,43 @@ def test_fit_is_free_and_suits_its_target(desk: Desk) -> None:
     assert desk.run("fit", "smoker", "age", "--model", "forest").exit_code == 2
 
 
+@pytest.mark.parametrize(("error", "bound"), [(0.25, "at most 0.25"), (None, "not bounded")])
+def test_fit_says_the_bound_and_the_cost_of_its_answer(desk: Desk, monkeypatch, error, bound) -> None:
+    """Also where the answer was not free, as with a guard."""
+    real = hr.Session.ask
+    answers = lambda *given, **named: dataclasses.replace(real(*given, **named), error=error, cost=0.125)  # noqa: E731
+    monkeypatch.setattr(hr.Session, "ask", answers)
+    found = desk.json("fit", "smoker", "age", "sex")
+    assert (found["cost"], found["excess_risk"]) == (0.125, error)
+    assert f"Excess risk on the table: {bound} (" in words(desk, "fit", "smoker", "age", "sex")
+    assert ", 0.125)" in words(desk, "fit", "smoker", "age", "sex")
+
+
+def test_each_number_that_ask_prints_is_below_its_heading(desk: Desk, monkeypatch) -> None:
+    tables: list[tuple[list[str], list[tuple[object, ...]]]] = []
+    real = asking.table
+    monkeypatch.setattr(asking, "table", lambda columns, rows: tables.append((columns, rows)) or real(columns, rows))
+    for asked in ('count(sex="F")', 'mean("age")'):
+        answer = desk.json("ask", asked)["answers"][0]
+        desk.run("ask", asked)
+        columns, (row,) = tables[-1]
+        told = dict(zip(columns, row, strict=True))
+        assert (told["question"], told["from"], told["cost"]) == (answer["question"], "repeat", "free")
+        assert told["value"] == answer["value"] and ("of it bins" in told) == bool(answer["resolution"])
+
+
+@pytest.mark.parametrize("command", [("sql", "SELECT count(*) FROM data"), ("synth", "--rows", "5"), ("ledger", "export"), ("ledger", "report")])  # fmt: skip
+@pytest.mark.parametrize("own", ["people.csv", "people.ledger", "hedgerow.toml"])
+def test_no_command_writes_over_what_the_desk_is_made_of(desk: Desk, tmp_path: Path, command, own) -> None:
+    """Also through a link of another name."""
+    before = (desk.folder / own).read_bytes()
+    out = tmp_path / f"out.{'json' if command[0] == 'ledger' else 'csv'}"
+    out.symlink_to(desk.folder / own)
+    refused = desk.run(*command, "--out", str(out))
+    assert refused.exit_code == 2 and "--out must be a file of its own" in " ".join(refused.stderr.split())
+    assert (desk.folder / own).read_bytes() == before
+
+
 def test_synthetic_records_go_to_a_file_or_to_stdout(desk: Desk, tmp_path: Path) -> None:
     ran = desk.run("synth", "--rows", "20")
     lines = ran.stdout.splitlines()
@@ -326,6 +365,34 @@ def test_the_seed_of_the_tests_is_said_wherever_it_is_used(desk: Desk) -> None:
 # append
 
 
+@pytest.mark.parametrize("given", [{}, {"epsilon": 0.5}, {"delta": 1e-9}, {"epsilon": 0.5, "delta": 1e-9}])
+def test_a_block_has_the_budget_that_is_written_for_it_and_else_that_of_the_table(tmp_path: Path, given) -> None:
+    block = File(made(tmp_path).file).appended({"name": "february", "source": "february.csv", **given})
+    assert ("budget" in block) == bool(given)
+    if given:
+        assert block["budget"] == hr.Budget(given.get("epsilon", BUDGET.epsilon), given.get("delta", BUDGET.delta))
+
+
+def test_a_program_that_reads_the_answer_does_not_read_the_question(monkeypatch, capsys) -> None:
+    """Whoever sits at a terminal is asked on the other stream, which a pipe or a file does not take."""
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
+    monkeypatch.setattr("sys.stdin.readline", lambda *given: "y\n", raising=False)
+    monkeypatch.setattr("builtins.input", lambda prompt="": "y")
+    output.confirmed("Spend it?", False)
+    assert capsys.readouterr().out.strip() == ""
+
+
+def test_no_command_agrees_or_answers_programs_unless_it_is_told_to() -> None:
+    """Neither is a seed set, which would take the privacy away."""
+    defaults = {"as_json": False, "yes": False, "seed": None}
+    groups = [app, *(group.typer_instance for group in app.registered_groups)]
+    commands = [command.callback for group in groups for command in group.registered_commands]
+    assert len(commands) > 15
+    for command in commands:
+        for name, parameter in inspect.signature(command).parameters.items():
+            assert name not in defaults or parameter.default is defaults[name], (command.__name__, name)
+
+
 def test_rows_are_appended_noted_in_the_file_and_asked_about(tmp_path: Path) -> None:
     desk = opened(tmp_path)
     alone = desk.json("ask", "count(smoker=True)")["answers"][0]["value"]
@@ -367,3 +434,6 @@ def test_an_append_that_was_killed_before_the_file_was_written_goes_on(tmp_path:
     assert refused.exit_code == 2 and "All blocks of the ledger must be appended" in " ".join(refused.stderr.split())
     again = desk.json("append", "february.csv", "--block", "february", "--yes", "--seed", "8")
     assert again["spent"] == first["spent"] and again["blocks"] == ["1", "february"]
+    desk.file.write_text(written)
+    told = words(desk, "append", "february.csv", "--block", "february", "--yes", "--seed", "8")
+    assert told.startswith("Appended 'february', 3,000 rows. ")

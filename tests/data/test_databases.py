@@ -40,6 +40,27 @@ def cells(url: str, universe: hr.Universe) -> list[list[int]]:
     return coded_rows(url, universe, table="t").tolist()
 
 
+class Refusing:
+    """A connection on which nothing can be set."""
+
+    is_closed = False
+
+    def execute(self, settings: bytes) -> None:
+        raise psycopg.OperationalError("hunter2")
+
+    def close(self) -> None:
+        self.is_closed = True
+
+
+def test_a_connection_that_cannot_be_used_is_closed(monkeypatch) -> None:
+    """An owner who tries again and again must not use up the connections of a server."""
+    made = Refusing()
+    monkeypatch.setattr(psycopg, "connect", lambda *given, **named: made)
+    with pytest.raises(DataUnavailable, match="OperationalError") as refused:
+        postgres_table._connected("postgresql://localhost/people")
+    assert made.is_closed and "hunter2" not in str(refused.value)
+
+
 NUMBERS = hr.Range(0, 3, bins=3, other=True, missing=True)
 DAYS = hr.Dates("2020-01-01", "2021-12-31", "year", other=True, missing=True)
 WORDS = hr.Categories(["F", "true", "3"], other=True, missing=True)

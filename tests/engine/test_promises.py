@@ -20,11 +20,11 @@ from hedgerow.data import HistogramSource, Table
 from hedgerow.engine import theory
 from hedgerow.engine.practical import engine as practical
 from hedgerow.engine.practical.contrasts import along
-from hedgerow.engine.practical.convex.excess_bounds import excess_bound
+from hedgerow.engine.practical.convex.excess_bounds import coefficient_bounds, excess_bound
 from hedgerow.engine.practical.engine import PracticalEngine
 from hedgerow.engine.practical.free_answers import FittedModel, FreeAnswers
 from hedgerow.engine.practical.measure.prefit import residual_event
-from hedgerow.engine.practical.measure.purchases import NUMBER, TABLE, Purchases
+from hedgerow.engine.practical.measure.purchases import NUMBER, TABLE, Purchases, Wanted
 from hedgerow.engine.release import ReleaseEngine
 from hedgerow.model.hypothesis import Hypothesis
 from hedgerow.privacy.allowance import Amount
@@ -40,6 +40,7 @@ from hedgerow.textbook import mwem
 UNIVERSE = hr.Universe.from_sizes({"a": 4, "b": 3, "c": 2})
 APPROXIMATE, PURE = hr.Budget(1.0, 1e-6), hr.Budget(1.0, 0.0)
 PRIVATE_N = hr.Budget(1.0, 1e-6, "add-remove")
+RIDGE = hr.minimize(hr.losses.Squared(target="a", features=["b", "c"], ridge=0.5), hr.L2Ball(1.0))
 REGRESSION = hr.minimize(hr.losses.Squared(target="a", features=["b", "c"]), hr.L2Ball(1.0))
 
 
@@ -172,6 +173,31 @@ def test_the_guards_value_is_the_gap_in_rows() -> None:
     assert isinstance(query, Linear)
     gap = query.dot(data.marginal(query.attributes)) - 40_000 * engine.hypothesis.answer(query)
     assert engine._gap(query) == pytest.approx(abs(gap), abs=0.5)
+
+
+def test_a_private_n_that_is_too_inaccurate_for_a_bar_is_bought_to_a_third_of_it_and_no_better() -> None:
+    """As the first measurement: whoever asks pays for what the bar needs, and not for more."""
+    engine = engine_of(opened(table(40_000), PRIVATE_N, reserve=0.5))
+    purchases, rows = engine._purchases, engine.knowledge.rows
+    query, within = bound_to(hr.count(a=1, b={0, 2}), UNIVERSE), 1.5 * rows.doubt
+    assert isinstance(query, Linear)
+    first, *others = purchases._planned([Wanted(query, within)], tables=True, fine=True)
+    assert (first.names, first.query) == ((), None) and others
+    everybody = Linear((), (), (), np.array(1.0), True)
+    width = engine.knowledge.bars.width(everybody, first.event, alone=False)
+    assert 0.9 * within / 3 < width / rows.low <= within / 3 * (1 + 1e-6)
+
+
+def test_no_coefficient_has_a_bar_that_rests_on_what_a_user_says_of_a_loss() -> None:
+    """Losses of the package are strongly convex by proof; a user's own may be called so."""
+    own = hr.losses.Custom(
+        lambda theta, records: (theta[0] - records["a"]) ** 2, lambda theta, records: 2 * (theta - records["a"][:, None]),
+        ["a"], 1, lipschitz=10.0, smoothness=2.0, strong_convexity=2.0,
+    )  # fmt: skip
+    for question, has_bars in [(hr.minimize(own, hr.L2Ball(1.0)), False), (RIDGE, True)]:
+        asked = asked_of(question)
+        bars = coefficient_bounds(asked, np.zeros(asked.risk.dimension), 1e-4, None)
+        assert (bars is not None) == has_bars
 
 
 class Counting(Seeded):

@@ -222,3 +222,12 @@ def test_what_the_table_holds_can_be_told_by_no_pair() -> None:
         away = next(i for i in range(3) if i not in pair)
         assert counts.sum(axis=away) == pytest.approx(np.full((2, 2), 0.25), abs=0.01)
     assert counts[0, 0, 0] == pytest.approx(0.2, abs=0.01)
+
+
+@pytest.mark.parametrize("budget", [hr.Budget(4.0, 0.0), hr.Budget(4.0, 0.0, "add-remove")], ids=repr)
+def test_what_rounds_have_measured_is_in_the_model_from_which_records_are_drawn(budget) -> None:
+    """Without an overview too: e follows from d, and does so in synthetic records."""
+    session = hr.open(table(), universe=UNIVERSE, budget=budget, guard=0.0, seed=3)
+    records = session.synthetic(5000)
+    follows = np.mean([{"x": 0, "y": 1, "z": 2}[e] == d // 2 for d, e in zip(records["d"], records["e"], strict=True)])
+    assert follows > 0.8  # where the two are independent, a third

@@ -12,6 +12,7 @@ import hedgerow as hr
 from hedgerow import wire
 from hedgerow.data import Table
 from hedgerow.data.row_store import columns_of, row_store
+from hedgerow.engine import sampling
 from hedgerow.errors import BudgetExceeded, InvalidInput
 from hedgerow.privacy.events import FlippedRows, Subsampled
 
@@ -140,7 +141,7 @@ def test_a_session_without_rows_says_how_to_have_them() -> None:
     ("options", "said"),
     [
         ({"budget": hr.Budget(1.0, 1e-6, "add-remove")}, "neighbours='replace'"),
-        ({"rows": 5.0}, "rows must be True, a folder or a store"),
+        ({"keep_rows": 5.0}, "rows must be True, a folder or a store"),
     ],
 )
 def test_rows_are_refused_where_their_losses_do_not_hold(options, said) -> None:
@@ -198,3 +199,11 @@ def test_what_is_seen_besides_the_answer_does_not_depend_on_a_row(neighbour) -> 
         told.append((answer.error, answer.cost, s.log[-1].event, answer.value))
     assert told[0][:3] == told[1][:3]
     assert abs(told[0][3] - told[1][3]) * told[0][2].sample.size <= 1 + 1e-9
+
+
+def test_each_of_the_expected_streams_has_its_part_of_beta_and_no_less(monkeypatch) -> None:
+    taken: list[float] = []
+    monkeypatch.setattr(sampling.scq, "counting", lambda *given, beta, **named: taken.append(beta) or iter(()))
+    opened = session(queries=100, beta=0.1)
+    opened.flips(hr.count(smoker=True))
+    assert 100 * sum(taken) == pytest.approx(0.1)

@@ -21,9 +21,10 @@ from hedgerow.erm.solvers import objective_perturbation, output_perturbation
 from hedgerow.erm.solvers.descent import Schedule, descend
 from hedgerow.erm.solvers.frank_wolfe import FrankWolfe, curvature
 from hedgerow.erm.solvers.minimum import rounding_distance
-from hedgerow.erm.solvers.mirror_descent import potential_of
+from hedgerow.erm.solvers.mirror_descent import MirrorDescent, least_risk, potential_of
 from hedgerow.erm.solvers.noisy_sgd import NoisySgd
 from hedgerow.erm.solvers.whitened_descent import WhitenedDescent, label_event
+from hedgerow.errors import InvalidInput
 from hedgerow.privacy.allowance import Allowance, Amount
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.events import Exponential
@@ -153,11 +154,23 @@ def test_within_a_set_the_distance_allows_for_what_a_long_tilt_does_to_the_proof
     assert plan.details.distance >= rounding_distance(problem, problem.over, Λ, long)
 
 
+def test_hiding_the_distance_to_the_minimum_takes_about_a_hundredth_of_the_bound_within_a_set() -> None:
+    """Where the minimum can be computed as near as that takes: with many rows, and a small budget."""
+    budget, n = Budget(0.01, 1e-6), 10**6
+    about: dict[str, Any] = {"loss": losses.Logistic(), "over": L2Ball(1.0), "row_bound": 1.0, "norm": "l2"}
+    problem = prepare_problem(Arrays(np.ones((n, 2)), np.ones(n)), budget=budget, label_bound=None, rows=None, **about)
+    plan: Any = objective_perturbation.ObjectivePerturbation().plan(problem, all_of(budget))
+    hidden = objective_perturbation.hidden_risk(problem, plan.events[0].hide.sigma)
+    assert plan.risk_bound is not None and 0 < hidden <= 0.015 * plan.risk_bound
+
+
 @pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 1e-6), (1.0, 1e-40), (80.0, 1e-6), (1e-3, 5e-324)])
 def test_a_tilt_longer_than_is_allowed_for_costs_next_to_nothing_of_any_delta(epsilon, delta) -> None:
     """P(‖b‖ > σ(√p + t)) ≤ e^(−t²/2), which is paid for on both sides: (1 + e^ε) times."""
     t = objective_perturbation.beyond(epsilon, delta)
     assert t >= 12 and math.log1p(math.exp(epsilon)) - t**2 / 2 <= math.log(1e-9) + math.log(delta)
+    least = math.sqrt(2 * (math.log1p(math.exp(epsilon)) - math.log(1e-9) - math.log(delta)))
+    assert t <= max(12.0, 1.01 * least)  # and no longer, for the noise that hides the minimum grows with it
     tiny = Budget(epsilon, delta) if epsilon == 1 else REPLACE
     problem = made(tiny, over=L2Ball(1.0))
     plan: Any = objective_perturbation.ObjectivePerturbation().plan(problem, all_of(tiny))
@@ -262,3 +275,61 @@ def test_no_row_moves_a_release_of_whitened_descent_by_more_than_is_billed(loss)
         moved = [np.linalg.norm(a - b) for a, b in zip(first.seen, again.seen, strict=True)]  # type: ignore[attr-defined]
         assert all(by <= event.sensitivity for by, event in zip(moved, plan.events, strict=True))
         assert max(moved) > 0.1
+
+
+def test_descent_says_each_step_when_it_is_done() -> None:
+    told: list[int] = []
+    set_, plan = L2Ball(1.0), Schedule(np.ones(3), 0.0, False, 0.0)
+    descend(lambda θ: np.zeros(2), Euclidean(np.zeros(2), 1.0, 1.0, set_.project), plan, told.append)
+    assert told == [1, 2, 3]
+
+
+@pytest.mark.parametrize("over", [Unconstrained(), L2Ball(1.0)], ids=repr)
+@pytest.mark.parametrize(("n", "reach"), [(400, 1.0), (10**5, 1.0), (10**5, 0.01)])
+def test_no_weight_has_a_much_better_bound_than_the_one_that_is_chosen(n, reach, over) -> None:
+    """Among weights a billion times apart. For a short minimum the best one is large."""
+    problem = dataclasses.replace(made(over=over), n=n)
+    ε, δ = 1.0, 1e-6
+    own, width = problem.n * problem.loss.ridge, objective_perturbation.width_of(problem)
+
+    def promised(weight: float, sigma: float) -> float:
+        return objective_perturbation.risk_bound(n, COLUMNS, reach, weight - own, sigma, own, width)
+
+    found = promised(*objective_perturbation.weight_of(problem, ε, δ, reach))
+    for weight in problem.smoothness * np.geomspace(1e-3, 1e6, 60):
+        try:
+            sigma = objective_perturbation.noise_scale(ε, δ, problem.smoothness, problem.lipschitz, weight, "replace")
+        except InvalidInput:  # too little weight leaves nothing of epsilon to the tilt
+            continue
+        assert found <= 1.15 * promised(weight, sigma)
+
+
+@pytest.mark.parametrize("neighbours", ["replace", "add-remove"])
+def test_the_choice_among_solvers_compares_the_bound_that_mirror_descent_has_with_many_steps(neighbours) -> None:
+    """Of a smooth loss, where noise is nearly all of it: of a small budget, and of so many steps that they alone are near."""
+    budget = Budget(0.1, 1e-6, neighbours)
+    problem = made(budget, rows=None if neighbours == "replace" else ROWS)
+    plan = MirrorDescent(iterations=5000).plan(problem, all_of(budget))
+    assert plan.risk_bound is not None
+    assert 0.9 * plan.risk_bound <= least_risk(problem, all_of(budget)) <= plan.risk_bound
+
+
+class Elsewhere(Problem):
+    """A problem whose rows are on a cluster."""
+
+    is_here = False
+
+
+@pytest.mark.parametrize(
+    "solver",
+    [
+        NoisySgd(), objective_perturbation.ObjectivePerturbation(), output_perturbation.OutputPerturbation(),
+        output_perturbation.RegularisedOutputPerturbation(),
+    ],
+    ids=lambda solver: solver.name,
+)  # fmt: skip
+def test_a_solver_that_reads_single_rows_refuses_a_cluster_before_anything_is_planned(solver) -> None:
+    here = made(loss=losses.Logistic(ridge=0.1))
+    there = Elsewhere(**{field.name: getattr(here, field.name) for field in dataclasses.fields(here)})
+    with pytest.raises(InvalidInput, match=f"must be in memory for {solver.name}, which reads single rows"):
+        solver.plan(there, all_of(REPLACE))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+from typing import Any
+from unittest import mock
 
 import numpy as np
 import pyarrow as pa
@@ -94,3 +96,18 @@ def test_rows_are_numbered_by_how_their_worker_computes_and_others_are_refused()
     assert found.to_pylist() == [{"arithmetic": spark_rows.arithmetic(), "rows": 90}]
     with pytest.raises(RuntimeError, match="of another kind"):
         spark_rows._require_arithmetic("numpy 1")
+
+
+def test_no_row_stays_on_the_workers_or_in_the_copy_when_a_fit_is_over() -> None:
+    """And a cluster that has died meanwhile does not take the model that was paid for with it."""
+    rows: Any = object.__new__(spark_rows.SparkRows)
+    rows._held, rows._spark, rows._folder = [mock.MagicMock(), mock.MagicMock()], mock.MagicMock(), "a folder"
+    rows.close()
+    for frame in rows._held:
+        frame.unpersist.assert_called_once()
+    rows._spark.createDataFrame.assert_called_once_with([], spark_rows.ROW)
+    writing = rows._spark.createDataFrame.return_value.write.mode
+    writing.assert_called_once_with("overwrite")
+    writing.return_value.parquet.assert_called_once_with("a folder")
+    rows._held[0].unpersist.side_effect = RuntimeError("the session is dead")
+    rows.close()

@@ -394,6 +394,15 @@ def test_the_distance_that_is_proven_is_never_below_the_true_one(loss, over) -> 
             assert np.linalg.norm(point - best) <= proven + 1e-9
 
 
+@pytest.mark.parametrize("over", [over for over in REGIONS if over.is_bounded], ids=repr)
+@pytest.mark.parametrize("loss", SMOOTH, ids=lambda loss: type(loss).__name__)
+def test_newtons_method_over_a_set_is_as_near_as_asked_by_itself(loss, over) -> None:
+    """In its few steps, each a pass over the rows: descent, which would come after it, takes thousands."""
+    data, weight, tilt = tilted(loss, over)
+    v = minima._newton_over(data, over, weight, tilt, weight * 1e-6 / 8)
+    assert minima._proven(data, over, weight, tilt, v)[1] <= 1e-6
+
+
 @pytest.mark.parametrize("over", REGIONS, ids=repr)
 @pytest.mark.parametrize("loss", SMOOTH, ids=lambda loss: type(loss).__name__)
 def test_what_is_returned_is_as_near_as_asked_by_another_solver_s_lights(loss, over) -> None:

@@ -76,7 +76,7 @@ def told(budget: Budget, counts: list[np.ndarray], noise: Recorder) -> tuple[Any
     def block(i: int, prior: Any) -> Block:
         data = HistogramSource(U, counts[i])
         engine = build_practical_engine(data, ledgers[i], noise, beta=0.05, prior=prior, **given)
-        return Block(str(i + 1), data, ledgers[i], engine, AnswerCache(engine, ledgers[i]), 0.05)
+        return Block(str(i + 1), data, ledgers[i], engine, AnswerCache(engine, ledgers[i].answer_log), 0.05)
 
     def append(blocks: Any, name: str, source: Any, **options: Any) -> Block:
         return block(int(name) - 1, blocks[-1].engine.next_prior)

@@ -577,3 +577,8 @@ def test_the_same_budget_buys_a_tenth_of_the_questions_with_noise_on_each() -> N
 def test_a_split_budget_answers_as_many_as_its_noise_allows() -> None:
     k = widths.split_questions(Budget(1.0, 0.0), 10_000, 0.1, 0.05)
     assert k * math.log(k / 0.05) <= 1000 < (k + 1) * math.log((k + 1) / 0.05)
+
+
+@pytest.mark.parametrize("beta", [0.05, 0.2])
+def test_intervals_fail_as_seldom_as_the_owner_says_and_are_no_wider_for_it(beta) -> None:
+    assert holdout(beta=beta).plan.beta == beta

@@ -25,7 +25,7 @@ import hedgerow as hr
 from hedgerow.data import HistogramSource
 from hedgerow.engine.practical import free_answers
 from hedgerow.engine.practical.free_answers import FreeAnswers
-from hedgerow.ledger import durable, read
+from hedgerow.ledger import read, snapshots
 from hedgerow.ledger.store import Store
 from hedgerow.privacy.ledger import Receipt
 
@@ -124,7 +124,7 @@ class Fate:
         self.around(Store, "append", lambda said, *rest: "+".join(kind for _, _, kind, _ in said))
         self.around(Receipt, "released", lambda *rest: "draw and record")
         self.around(FreeAnswers, "learn", lambda *rest: "refit")
-        self.around(durable.Durable, "_keep_state", lambda: "snapshot")
+        self.around(snapshots.StoredSnapshots, "take", lambda: "snapshot")
         sa.event.listen(sa.Engine, "commit", lambda connection: self.step("before the commit"))
         redeem = Receipt.redeem
 
@@ -143,7 +143,7 @@ def live(url: str, log: Log, at: int, guard: float) -> None:
     """Ask again what was answered, then the rest of the script. Killed at step ``at``."""
     answered = {index: heard for what, index, *heard in (e for e in log.read() if e[0] == "answered")}
     Fate(log, at).take_hold()
-    durable.EVERY = 3  # so that there are snapshots to be killed at
+    snapshots.EVERY = 3  # so that there are snapshots to be killed at
     session = opened(url, guard=guard)
     log.write("opened", session.spent)
 

@@ -17,7 +17,7 @@ from fresh_ledgers import postgres_url, sqlite_url
 
 import hedgerow as hr
 from hedgerow.data import HistogramSource
-from hedgerow.ledger import Head, binding, chain, durable, read, replay, spending
+from hedgerow.ledger import Head, binding, chain, read, replay, snapshots, spending, stored_answers
 from hedgerow.ledger import opened as ledger_at
 from hedgerow.ledger.chain import next_line
 from hedgerow.ledger.store import Moved
@@ -69,15 +69,15 @@ def test_a_session_opened_again_has_spent_what_it_had_and_says_the_same_for_noth
 
 
 def test_a_snapshot_gives_what_all_entries_give_to_the_last_bit(monkeypatch) -> None:
-    monkeypatch.setattr(durable, "EVERY", 3)
+    monkeypatch.setattr(snapshots, "EVERY", 3)
     url = sqlite_url()
     first = opened(url)
     before = asked(first)
     by_snapshot = opened(url)
-    assert by_snapshot.ledger._book._loaded is None  # nothing before it was read
+    assert by_snapshot.ledger._parts.log.entries._loaded is None  # nothing before it was read
     changed(url, "DELETE FROM hedgerow_snapshots")
     by_entries = opened(url)
-    assert by_entries.ledger._book._older == 0
+    assert by_entries.ledger._parts.log.entries._older == 0
     assert by_snapshot.spent == by_entries.spent == first.spent
     assert alike(first, by_snapshot) and alike(first, by_entries)
     assert asked(by_snapshot) == asked(by_entries) == before
@@ -89,10 +89,10 @@ def test_a_snapshot_gives_what_all_entries_give_to_the_last_bit(monkeypatch) -> 
 def test_a_snapshot_has_all_that_was_spent_of_the_budget_of_a_share_of_the_slack_and_of_a_cap(
     slack, monkeypatch
 ) -> None:
-    monkeypatch.setattr(durable, "EVERY", 1)
+    monkeypatch.setattr(snapshots, "EVERY", 1)
     url, budget = sqlite_url(), hr.Budget(1.0, 1e-6)
     first = ledger_at(url, budget, slack=slack, who="ana")
-    first.remember(lambda: {"known": 1})
+    first.snapshots.remember(lambda: {"known": 1})
     with first.asking():
         if slack:
             first.charge(ThresholdedCounts(Gaussian(1.0, 20.0), 105))
@@ -100,14 +100,16 @@ def test_a_snapshot_has_all_that_was_spent_of_the_budget_of_a_share_of_the_slack
             first.charge(budget.plan_noise(Gaussian(1.0, (0.8 * budget.total) ** -0.5), 0.8))
         first.charge(Gaussian(1.0, 20.0))
     again = ledger_at(url, budget, slack=slack, who="ana")
-    assert again._book._loaded is None and again.remembered() == {"known": 1}  # no entry was read
+    assert again._parts.log.entries._loaded is None and again.snapshots.remembered() == {
+        "known": 1
+    }  # no entry was read
     assert again.standing == first.standing and (0 < again.standing.failing < slack or again.standing.planned > 0)
     assert (again.slack, again.remaining) == (first.slack, first.remaining)
-    assert again._by == first._by and again._by["ana"] > 0
+    assert again._parts.caps.by == first._parts.caps.by and again._parts.caps.by["ana"] > 0
 
 
 def test_no_snapshot_is_taken_that_lacks_what_others_bought(monkeypatch) -> None:
-    monkeypatch.setattr(durable, "EVERY", 1)
+    monkeypatch.setattr(snapshots, "EVERY", 1)
     url = sqlite_url()
     one, two = opened(url), opened(url)
     two.ask(BOUGHT[0], within=WITHIN)
@@ -200,7 +202,7 @@ def test_what_was_answered_is_repeated_where_many_are_asked_at_once(fresh) -> No
 
 
 def test_large_answers_do_not_wait_in_memory(monkeypatch) -> None:
-    monkeypatch.setattr(durable, "CELLS", 20)
+    monkeypatch.setattr(stored_answers, "CELLS", 20)
     session = hr.open(TABLE, universe=UNIVERSE, budget=BUDGET, guard=0.0, ledger=sqlite_url(), seed=1)
     lines = session.ledger.head.number
     session.ask(TABLES[1])
@@ -210,7 +212,7 @@ def test_large_answers_do_not_wait_in_memory(monkeypatch) -> None:
 
 
 def test_many_free_answers_are_written_together(monkeypatch) -> None:
-    monkeypatch.setattr(durable, "TOGETHER", 4)
+    monkeypatch.setattr(stored_answers, "TOGETHER", 4)
     url = sqlite_url()
     session = hr.open(TABLE, universe=UNIVERSE, budget=BUDGET, guard=0.0, ledger=url, seed=1)
     lines = session.ledger.head.number
@@ -263,14 +265,12 @@ def test_another_version_is_refused_until_the_owner_accepts_it(monkeypatch) -> N
     url = sqlite_url()
     first = opened(url)
     before = heard(first, BOUGHT[0], WITHIN)
-    for module in (binding, durable):
-        monkeypatch.setattr(module, "version_now", lambda: "99.0")
+    monkeypatch.setattr(binding, "version_now", lambda: "99.0")
     with pytest.raises(hr.InvalidInput, match=r"Found hedgerow 99\.0"):
         opened(url)
-    monkeypatch.setattr("hedgerow.ledger.read_only.version_now", lambda: "99.0")
     read(url).accept_version()
     again = opened(url)
-    assert again.ledger._book._older == 0  # the other version's snapshot is not believed
+    assert again.ledger._parts.log.entries._older == 0  # the other version's snapshot is not believed
     assert again.spent == first.spent and heard(again, BOUGHT[0], WITHIN) == before
 
 
@@ -442,7 +442,7 @@ def test_what_a_session_is_opened_with_is_on_nobodys_cap() -> None:
     session.ask(BOUGHT[0], within=WITHIN)
     view = session.ledger.spending().set_index("who").charges
     assert view["ana"] == len(session.log) - view[""] and view["ana"] >= 1
-    with pytest.raises(hr.InvalidInput, match="who must come with a durable ledger"):
+    with pytest.raises(hr.InvalidInput, match="analyst must come with a durable ledger"):
         hr.open(TABLE, universe=UNIVERSE, budget=BUDGET, analyst="ana", seed=1)
 
 
@@ -611,7 +611,7 @@ def test_a_charge_that_is_not_the_next_one_is_found_though_its_hash_fits(harm) -
         "skipped": dataclasses.replace(first, number=3, released=()),
         "with what came out": dataclasses.replace(first, number=2),
     }[harm]
-    store.append([(durable.now(), "", "charge", hr.wire.dumps(entry))])
+    store.append([(chain.now(), "", "charge", hr.wire.dumps(entry))])
     assert len(list(chain.checked(store.lines(), Head()))) == store.head().number  # the chain is whole
     store.close()
     for taken_up in (there.refresh, lambda: ledger_at(url, PURE)):
@@ -628,11 +628,37 @@ def test_the_share_of_what_somebody_spent_is_of_the_whole_budget() -> None:
 def test_a_release_beyond_what_was_to_come_out_is_found_though_its_hash_fits() -> None:
     url, _ = small(sqlite_url)
     store, there = ledger_store(url), ledger_at(url, PURE)
-    store.append([(durable.now(), "", "release", replay.written_release(read(url).entries()[0]))])
+    store.append([(chain.now(), "", "release", replay.written_release(read(url).entries()[0]))])
     store.close()
     for taken_up in (there.refresh, lambda: ledger_at(url, PURE), lambda: read(url).entries()):
         with pytest.raises(hr.LedgerBroken, match="Found one value more"):
             taken_up()
+
+
+@pytest.mark.parametrize("number", [-1, 1, 7])
+def test_a_release_of_a_charge_that_is_not_there_is_found_though_its_hash_fits(number) -> None:
+    url, _ = small(sqlite_url)
+    store, there = ledger_store(url), ledger_at(url, PURE)
+    assert len(read(url).entries()) == 2
+    release = json.loads(replay.written_release(read(url).entries()[0]))
+    number = number if number < 0 else number + 1
+    store.append([(chain.now(), "", "release", json.dumps(release | {"number": number}))])
+    store.close()
+    for taken_up in (there.refresh, lambda: ledger_at(url, PURE), lambda: read(url).entries()):
+        with pytest.raises(hr.LedgerBroken, match="a release of one of the 2 charges before it"):
+            taken_up()
+
+
+@pytest.mark.parametrize("kind", ["account", "charge", "release", "cap", "answers", "snapshot", "block"])
+def test_a_line_of_another_format_is_never_read_as_one_of_this_format(kind) -> None:
+    """A version that stores more, or stores it otherwise, numbers its format anew; a line without a format is no line."""
+    for fields in ({}, {"number": 0, "private": True, "who": "ana", "amount": 1.0}):
+        for another in (replay.FORMAT + 1, replay.FORMAT - 1, str(replay.FORMAT), None):
+            line = next_line(Head(), 1000, "", kind, json.dumps(fields | {"v": another}))
+            with pytest.raises(hr.InvalidInput, match="The format of a ledger must be"):
+                replay.record_in(line)
+        with pytest.raises(hr.LedgerBroken, match="what a line of its kind is"):
+            replay.record_in(next_line(Head(), 1000, "", kind, json.dumps(fields)))
 
 
 def test_a_line_earlier_than_the_one_before_it_is_found_though_its_hash_fits() -> None:

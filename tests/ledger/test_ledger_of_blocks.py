@@ -22,7 +22,7 @@ from fresh_ledgers import postgres_url, sqlite_url
 import hedgerow as hr
 from hedgerow.data import HistogramSource
 from hedgerow.errors import BudgetExceeded, InvalidInput, LedgerBroken
-from hedgerow.ledger import durable, read
+from hedgerow.ledger import read, snapshots
 from hedgerow.privacy.ledger import Receipt
 
 everywhere = pytest.mark.parametrize("fresh", [sqlite_url, postgres_url], ids=["SQLite", "PostgreSQL"])
@@ -250,11 +250,11 @@ def grow(url: str, log: Log, at: int) -> None:
     Fate(log, at).take_hold()
 
     def drawn(this: Receipt, *kinds: Any) -> Any:
-        log.write("drawn", this._ledger._block, this.number, this.cost)
+        log.write("drawn", this._ledger._parts.chain.block, this.number, this.cost)
         return redeem(this, *kinds)
 
     Receipt.redeem = drawn  # type: ignore[method-assign]
-    durable.EVERY = 3
+    snapshots.EVERY = 3
     session = opened(url, **AMPLE)
     log.write("answered", everything(session), spent(session))
     session.close()

@@ -72,7 +72,7 @@ def test_a_file_that_was_replaced_under_a_session_gets_nothing_that_nobody_finds
         spend(session)
     path.unlink()
     with pytest.raises(hr.LedgerUnavailable, match="Found none"):
-        session.look()
+        session.sync()
 
 
 def test_a_link_to_a_ledger_has_the_turns_of_its_file(tmp_path) -> None:

@@ -23,7 +23,7 @@ from postgres import Server, binary, server
 import hedgerow as hr
 from hedgerow.ledger import opened as ledger_at
 from hedgerow.ledger import read
-from hedgerow.ledger.durable import now
+from hedgerow.ledger.chain import now
 from hedgerow.ledger.urls import store_at
 from hedgerow.privacy.events import Laplace
 from hedgerow.privacy.noise import Noise
@@ -293,6 +293,7 @@ def test_a_turn_ends_with_its_process(tmp_path) -> None:
         "postgresql://ana:hunter2/x@localhost/people",
         "host=localhost password=hunter2",
         "password=hunter2",
+        "hunter2hunter2hunter2://localhost",  # longer than any scheme
     ],
 )
 def test_no_piece_of_a_password_is_in_the_refusal_of_a_url(url) -> None:

@@ -29,12 +29,6 @@ def harmless(where: str, old: str, new: str, reason: str, nth: int = 0) -> None:
 
 # Judgements
 
-harmless(
-    "advice",
-    "budget.epsilon > LARGE_EPSILON",
-    "budget.epsilon >= LARGE_EPSILON",
-    "The edge of a public warning: a budget of exactly that epsilon is warned of too.",
-)  # R46afd63
 equivalent(
     "gaussian_mu",
     "scipy.optimize.brentq(lambda mu: gaussian_delta(mu, epsilon) - delta, low, high, xtol=1e-300, rtol=1e-13)",
@@ -60,7 +54,7 @@ equivalent(
     "The two lists are added pairwise, and a sum does not depend on the order of its terms.",
 )  # Ra579316
 equivalent(
-    "Durable._admitted",
+    "Caps.require",
     "spent + more > cap * (1 + FIT)",
     "spent + more >= cap * (1 + FIT)",
     "Sums that equal a cap times 1 + 1e-12 exactly do not occur: a cap that is met exactly is below it.",
@@ -72,7 +66,7 @@ harmless(
     "Speed only: the connection that holds the turn writes nothing.",
 )  # Rdc33b0a
 equivalent(
-    "_Loaded.__init__",
+    "StoredContent.__init__",
     "upto == 0",
     "upto == 1",
     "The first line of a ledger is its account: no answer and no cap is in it.",
@@ -90,7 +84,7 @@ harmless(
     "Memory only: the edge at which counts are no longer cached.",
 )  # Reefadb5
 harmless(
-    "_kept",
+    "_keep_rows",
     "universe.size <= FOLDED_AT_ONCE",
     "universe.size < FOLDED_AT_ONCE",
     "Speed only: the edge at which rows are counted together.",
@@ -138,12 +132,6 @@ harmless(
     "Wording only: the version that the dialect says it has.",
 )  # R98009ef
 harmless(
-    "Sampling.counting",
-    "scq.counting(scq.scq(n, lies), valued, n, self.ledger, self._noise, beta=self._beta / self._queries, at_once=at_once)",
-    "scq.counting(scq.scq(n, lies), valued, n, self.ledger, self._noise, beta=self._beta / self._queries / 2, at_once=at_once)",
-    "Accuracy only: with half of beta intervals are wider, and hold more often.",
-)  # R5f8e141
-harmless(
     "Convex._buy",
     "self._ledger.budget.cost(event)",
     "self._ledger.budget.cost(event) / 2",
@@ -174,19 +162,13 @@ harmless(
     "Accuracy only: which released tables the model has when it is first fitted.",
 )  # R35e881f
 harmless(
-    "Prefit._rounds",
-    "self._grow([names for names, _, _ in chosen], limit)",
-    "pass",
-    "Accuracy only: the model does not take tables that were measured; bars are of the evidence.",
-)  # R4df98aa
-harmless(
     "Convex._teach",
     "size > 0",
     "size >= 0",
     "Only where a noisy average of steps equals the point it started from in every bit.",
 )  # R3ec5b6a
 harmless(
-    "take_strongest",
+    "take_strongest_pairs",
     "waiting[i], room = (False, room - added[i])",
     "waiting[i], room = (True, room - added[i])",
     "Speed only: a pair that the model has already is looked at again, and is no longer clear.",
@@ -198,7 +180,7 @@ harmless(
     "Accuracy only: the weights by which a workload's tables are chosen.",
 )  # Rc29cdcf
 harmless(
-    "_counted_together",
+    "_count_in_groups",
     "cells, taken = (0, 0)",
     "cells, taken = (0, 1)",
     "Memory only: the first set of a scan does not count towards its size.",
@@ -210,7 +192,7 @@ harmless(
     "Accuracy only: how much noise is planned for a bar, which is then that of the noise that was drawn.",
 )  # Rf284ee9
 harmless(
-    "prefitted",
+    "build_practical_engine",
     "beside > 0 and rows is not None and is_drowned(certifying, rows, (1 - OF_BARS) * beta)",
     "beside > 0 or (rows is not None and is_drowned(certifying, rows, (1 - OF_BARS) * beta))",
     "Accuracy only: where a certificate is left out because noise would drown it.",
@@ -234,7 +216,7 @@ harmless(
     "Speed only: threads of linear algebra on a worker; sums of whole numbers do not depend on them.",
 )  # R1834dea
 harmless(
-    "regularised_weight",
+    "regularized_weight",
     "grid.size - 1",
     "grid.size - 2",
     "Accuracy only: the last cell of a grid of weights, where no optimum is.",
@@ -246,35 +228,11 @@ equivalent(
     "Where a norm equals the radius in every bit, the point that is found is the one that was given, but for its last bits.",
 )  # R82b0db3
 harmless(
-    "_best_weight",
-    "λ / math.expm1(ε) * np.geomspace(0.01, 1000000.0, 150)",
-    "λ / math.expm1(ε) / np.geomspace(0.01, 1000000.0, 150)",
-    "Accuracy only: the grid of weights from which the one with the least bound is taken.",
-)  # Rb0cbbe3
-harmless(
     "",
     "2.0 ** exact_counts.NOISE_BITS",
     "4.0 ** exact_counts.NOISE_BITS",
     "Only tables of more than 10^11 rows could be sold such noise.",
 )  # R47f1e76
-harmless(
-    "least_risk",
-    "risk_bound(problem.n, amount.mu, problem.lipschitz, Ψ, sensitivity=change, ridge=ridge)",
-    "risk_bound(problem.n, amount.mu, problem.lipschitz, Ψ, sensitivity=change / 2, ridge=ridge)",
-    "Accuracy only: which solver `auto` takes; the bound that is stated is the plan's own.",
-)  # R2838f18
-harmless(
-    "Holdout.__init__",
-    "widths.planned(Amount(budget, account.remaining), budget, rows=self._held.n, trained_on=None if self._train is None else self._train.n, rounds=whole('rounds', rounds), questions=whole('questions', questions), beta=beta, threshold=threshold)",
-    "widths.planned(Amount(budget, account.remaining), budget, rows=self._held.n, trained_on=None if self._train is None else self._train.n, rounds=whole('rounds', rounds), questions=whole('questions', questions), beta=beta / 2, threshold=threshold)",
-    "Accuracy only: with half of beta intervals are wider, and hold more often.",
-)  # R2c6b091
-harmless(
-    "descend",
-    "t + 1",
-    "t + 2",
-    "Progress only: how many steps are said to be done.",
-)  # Rf39093d
 equivalent(
     "into_ball",
     "high += 40",
@@ -300,12 +258,6 @@ harmless(
     "Accuracy only: how many monitors are compared, each with a theorem of its own.",
 )  # Rf923f3a
 harmless(
-    "",
-    "LONGEST_NAME = 200",
-    "LONGEST_NAME = 201",
-    "A public limit on the length of a name.",
-)  # R4804122
-harmless(
     "_draw_table",
     "axes.set_xticks(places, [_literal(label) for label in labels], rotation=30, ha='right')",
     "axes.set_xticks(places, [_literal(label) for label in labels], rotation=31, ha='right')",
@@ -313,8 +265,8 @@ harmless(
 )  # R1a3730a
 equivalent(
     "Answer.__radd__",
-    "_combined('+', other, self)",
-    "_combined('+', self, other)",
+    "_combine('+', other, self)",
+    "_combine('+', self, other)",
     "A sum does not depend on the order of its terms.",
 )  # R2a97fc5
 equivalent(
@@ -323,27 +275,9 @@ equivalent(
     "f'{answer.cost:.3g}' if answer.cost / 2 else 'free'",
     "Half of a cost is 0 exactly where the cost is.",
 )  # R52f1eb1
-harmless(
-    "confirmed",
-    "typer.confirm(question, err=True)",
-    "typer.confirm(question, err=False)",
-    "The stream on which a question is asked of whoever sits at a terminal.",
-)  # R44315e0
-harmless(
-    "SparkRows.close",
-    "empty()",
-    "pass",
-    "Memory of a cluster that is freed with its session.",
-)  # Rb3baa36
-harmless(
-    "SparkRows.close.empty",
-    "frame.unpersist()",
-    "pass",
-    "Memory of a cluster that is freed with its session.",
-)  # Ra5599ea
 equivalent(
-    "Durable.at_once",
-    "self.exclusively()",
+    "StoredAnswerLog.at_once",
+    "self._turn",
     "__import__('contextlib').nullcontext()",
     "The session that answers several questions together has the turn already, and the lock may be nested.",
 )  # Rca8aec4
@@ -353,3 +287,21 @@ harmless(
     "pass",
     "Speed only: from how many texts on numbers are read by compiled code, which is held to the rule.",
 )  # R6e05816
+equivalent(
+    "",
+    "np.array(1.0)",
+    "np.array(2.0)",
+    "Only the width of n is asked of it, and of a query about no attribute the width does not read the weight.",
+)  # Radae420
+equivalent(
+    "release",
+    "is_same_file(out, table)",
+    "is_same_file(table, out)",
+    "Whether two paths are one file does not depend on which of them comes first.",
+)  # Rbfd940e
+harmless(
+    "Prefit._rounds",
+    "self._grow([names for names, _, _ in chosen], limit)",
+    "pass",
+    "Accuracy only: tables that were measured correct answers and synthetic records also where the model lacks them, and bars are of the evidence.",
+)  # R4df98aa

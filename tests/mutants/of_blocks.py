@@ -111,17 +111,17 @@ blocks(
     LEDGER + "a_block_is_refused_that_is_not_what_the_ledger_knows[SQLite]",
 )  # fmt: skip
 blocks(
-    "BL21", "ledger/durable.py::Durable._placed", "a block that is appended again after a crash is a new one, and is billed again",
+    "BL21", "ledger/account.py::place_block", "a block that is appended again after a crash is a new one, and is billed again",
     "due = names[place - 1] if place <= len(names) else None", "due = None",
     LEDGER + "a_session_of_blocks_is_taken_up_with_the_same_answers_for_nothing[SQLite]",
 )  # fmt: skip
 blocks(
-    "BL22", "ledger/durable.py::Durable._of", "what another block spent is taken for this one's, or the other way",
-    "return kind if block == self._block or kind in OF_ALL else \"\"", "return kind",
+    "BL22", "ledger/shared_chain.py::SharedChain._of", "what another block spent is taken for this one's, or the other way",
+    "return kind if block == self.block or kind in OF_ALL else \"\"", "return kind",
     LEDGER + "processes_share_every_block[SQLite]",
 )  # fmt: skip
 blocks(
-    "BL23", "ledger/durable.py::_Loaded.__init__", "a cap does not hold in blocks that are appended after it was set",
+    "BL23", "ledger/snapshots.py::StoredContent.__init__", "a cap does not hold in blocks that are appended after it was set",
     "store.lines(kinds=(own(replay.ANSWERS), replay.CAP), upto=upto)", "store.lines(kinds=(own(replay.ANSWERS), own(replay.CAP)), upto=upto)",
     LEDGER + "a_cap_holds_in_every_block",
 )  # fmt: skip
@@ -131,7 +131,7 @@ blocks(
     BLOCKS + "a_block_that_is_not_like_the_one_before_it_is_believed_itself",
 )  # fmt: skip
 blocks(
-    "BL25", "ledger/durable.py::Durable.following", "every block begins a question again because of what another has not heard",
+    "BL25", "ledger/durable.py::Durable.retry_when_behind", "every block begins a question again because of what another has not heard",
     "if behind.args[0] is not self:", "if False:",
     "attacks/test_attacks_blocks.py::test_what_another_process_did_to_one_block_is_learned_once",
 )  # fmt: skip

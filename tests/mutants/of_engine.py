@@ -1147,7 +1147,7 @@ session(
 )  # fmt: skip
 session(
     "S11", "opening.py::_open_engine", "a session taken up forgets what its stream taught",
-    "engine.resume(account.rest())", "account.rest()",
+    "engine.resume(account.end_replay())", "account.end_replay()",
     ENGINES + "a_session_rebuilt_from_its_entries_gives_the_same_answers_to_the_last_bit",
 )  # fmt: skip
 session(

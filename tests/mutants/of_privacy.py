@@ -267,13 +267,13 @@ allowance(
     ALLOWANCE + "gaussian_noise_that_is_all_of_a_budget_has_the_analytic_scale_and_is_certified",
 )  # fmt: skip
 allowance(
-    "W05", "allowance.py::OneCallLedger._admitted", "the certificate of many equal releases counts one",
+    "W05", "allowance.py::CallFilter.admit", "the certificate of many equal releases counts one",
     "2 * event.rho * count for event, count in Counter(planned).items()", "2 * event.rho for event in Counter(planned)",
     ALLOWANCE + "a_little_less_noise_than_a_budget_buys_is_refused",
 )  # fmt: skip
 allowance(
-    "W06", "allowance.py::OneCallLedger._admitted", "a Budget that pays for one call pays again",
-    "        if self.entries():\n            raise BudgetExceeded(", "        if False:\n            raise BudgetExceeded(",
+    "W06", "allowance.py::CallFilter.admit", "a Budget that pays for one call pays again",
+    "        if self._certified is not None:\n            raise BudgetExceeded(", "        if False:\n            raise BudgetExceeded(",
     ALLOWANCE + "one_call_is_paid_once",
 )  # fmt: skip
 allowance(
@@ -307,7 +307,7 @@ allowance(
     ALLOWANCE + "a_step_with_a_delta_takes_what_a_ledger_and_its_slack_allow",
 )  # fmt: skip
 allowance(
-    "W13", "allowance.py::OneCallLedger._admitted", "a Budget pays for a step of any δ",
+    "W13", "allowance.py::CallFilter.admit", "a Budget pays for a step of any δ",
     " and planned[0].delta <= δ0 * (1 + 1e-12):", ":",
     ALLOWANCE + "a_step_with_a_delta_is_paid_by_its_epsilon_and_delta",
 )  # fmt: skip
@@ -333,161 +333,161 @@ allowance(
 
 ledger = Writer("ledger", "privacy/")
 ledger(
-    "L01", "ledger.py::FIT", "a budget is overspent by a thousandth",
+    "L01", "filter.py::FIT", "a budget is overspent by a thousandth",
     "FIT = Fraction(1, 10**12)", "FIT = Fraction(1, 10**3)",
     LEDGERS + "equal_parts_fit_exactly_and_one_more_is_refused",
     LEDGERS + "the_tolerance_of_a_fit_is_given_once_and_not_for_every_charge",
 )  # fmt: skip
 ledger(
-    "L02", "ledger.py::Ledger._fits", "the last event may overshoot",
+    "L02", "filter.py::Filter._fits", "the last event may overshoot",
     "return parts is not None and min(parts.subtract_from(self._total)) >= -self._total * FIT",
-    "return parts is not None and min(self._parts.subtract_from(self._total)) >= 0",
+    "return parts is not None and min(self._charged.subtract_from(self._total)) >= 0",
     LEDGERS + "equal_parts_fit_exactly_and_one_more_is_refused",
 )  # fmt: skip
 ledger(
-    "L03", "ledger.py::Ledger._admitted", "the δs of events do not add up",
+    "L03", "filter.py::Filter.admit", "the δs of events do not add up",
     "if self._failing + failing > self._slack * (1 + FIT):", "if failing > self._slack * (1 + FIT):",
     LEDGERS + "a_slack_is_spent_in_exactly_its_parts_and_paid_for_in_rho",
 )  # fmt: skip
 ledger(
     "L04", "ledger.py::Ledger.exclusively", "threads do not take turns",
-    "        return self._turn\n", "        return _Turn()\n",
+    "        return self._turn\n", "        return OwnersLock()\n",
     LEDGERS + "threads_together_spend_what_there_is_and_no_more",
 )  # fmt: skip
 ledger(
-    "L05", "ledger.py::Ledger._alone", "a charge within a charge, as a signal's handler makes it, sees the old sum",
+    "L05", "receipt.py::Cashier.alone", "a charge within a charge, as a signal's handler makes it, sees the old sum",
     "        if not self._charging.acquire(blocking=False):",
     "        self._charging = threading.Lock()\n        if not self._charging.acquire(blocking=False):",
     LEDGERS + "a_charge_within_a_charge_is_refused_as_that_of_a_signals_handler_is",
 )  # fmt: skip
 ledger(
-    "L06", "ledger.py::Ledger.spent_epsilon", "the ε that is reported counts the events' δ twice",
+    "L06", "filter.py::Filter.spent_epsilon", "the ε that is reported counts the events' δ twice",
     "delta = self.budget.delta - float(self._failing)", "delta = self.budget.delta",
     LEDGERS + "the_spent_epsilon_converts_with_the_delta_that_the_events_left",
 )  # fmt: skip
 ledger(
-    "L07", "ledger.py::Receipt.__init__", "a receipt gives each event twice",
+    "L07", "receipt.py::Receipt.__init__", "a receipt gives each event twice",
     "for event in entry.events for part in event.draws)",
     "for event in entry.events for part in (*event.draws, *event.draws))",
     NOISES + "what_was_paid_for_is_drawn_exactly_once",
 )  # fmt: skip
 ledger(
-    "L08", "ledger.py::Receipt.released", "a session that is taken up draws again for what was billed once",
+    "L08", "receipt.py::Receipt.released", "a session that is taken up draws again for what was billed once",
     "        for earlier in self._read:", "        for earlier in ():",
     LEDGERS + "a_ledger_taken_up_again_has_spent_what_it_had_and_gives_out_what_came_out",
 )  # fmt: skip
 ledger(
-    "L09", "ledger.py::Receipt.__init__", "a receipt that is taken up gives its first release for all",
+    "L09", "receipt.py::Receipt.__init__", "a receipt that is taken up gives its first release for all",
     "self._read, self._keeps = iter(entry.released), entry.kept",
     "self._read, self._keeps = iter(entry.released[:1] * len(entry.released)), entry.kept",
     LEDGERS + "a_receipt_taken_up_gives_each_of_its_releases_in_turn",
 )  # fmt: skip
 ledger(
-    "L10", "ledger.py::Ledger.__init__", "a ledger that is taken up has spent nothing",
-    "            self._count(entry)\n        if self._failing", "            self._entries.append(entry)\n        if self._failing",
+    "L10", "replay.py::Replay.__init__", "a ledger that is taken up has spent nothing",
+    "            filter.count_earlier(entry)\n", "",
     LEDGERS + "a_ledger_taken_up_again_has_spent_what_it_had_and_gives_out_what_came_out",
 )  # fmt: skip
 ledger(
-    "L11", "ledger.py::Ledger._count", "only the last event's δ is remembered",
+    "L11", "filter.py::Filter.count", "only the last event's δ is remembered",
     "self._failing += sum(", "self._failing = sum(",
     LEDGERS + "a_slack_is_spent_in_exactly_its_parts_and_paid_for_in_rho",
 )  # fmt: skip
 ledger(
-    "L12", "ledger.py::Ledger.__init__", "the δ that is set aside is spent in ρ as well",
+    "L12", "filter.py::Filter.__init__", "the δ that is set aside is spent in ρ as well",
     "Fraction(budget.total if slack == 0 else budget.rho(slack))", "Fraction(budget.total)",
     LEDGERS + "a_slack_is_spent_in_exactly_its_parts_and_paid_for_in_rho",
 )  # fmt: skip
 ledger(
-    "L13", "ledger.py::Ledger.charge", "an interrupt while an entry is kept leaves it uncounted",
-    "self._count(entry)\n                self._keep(entry)",
-    "self._keep(entry)\n                self._count(entry)",
+    "L13", "receipt.py::Cashier.charge", "an interrupt while an entry is kept leaves it uncounted",
+    "self._filter.count(entry)\n            self._log.append(entry)",
+    "self._log.append(entry)\n            self._filter.count(entry)",
     LEDGERS + "an_interrupt_while_an_entry_is_kept_counts_too_much_and_gives_no_receipt",
 )  # fmt: skip
 ledger(
-    "L34", "ledger.py::Ledger.take_up", "an opening that was interrupted pays again for what it had",
-    "self._taken_up = tuple(self._entries[self._first :])", "self._taken_up = ()",
+    "L34", "replay.py::Replay.begin", "an opening that was interrupted pays again for what it had",
+    "self._taken_up = tuple(self._log.entries[self._first :])", "self._taken_up = ()",
     "test_opening_watched.py::test_ctrl_c_while_opening_keeps_what_was_paid_for",
 )  # fmt: skip
 ledger(
-    "L14", "ledger.py::Ledger.charge", "an entry is not kept before its receipt is given",
-    "never too little\n                self._keep(entry)", "never too little",
+    "L14", "receipt.py::Cashier.charge", "an entry is not kept before its receipt is given",
+    "never too little\n            self._log.append(entry)", "never too little",
     LEDGERS + "every_entry_is_kept_before_its_receipt_is_given_and_again_when_it_is_recorded",
 )  # fmt: skip
 ledger(
-    "L15", "ledger.py::Ledger.record", "what came out is not kept, and lost when the session is taken up",
-    "            self._keep(self._entries[receipt.number])", "            pass",
+    "L15", "receipt.py::Cashier.record", "what came out is not kept, and lost when the session is taken up",
+    "self._log.update(replace(entry, released=(*entry.released, released), private=entry.private and private))", "pass",
     LEDGERS + "every_entry_is_kept_before_its_receipt_is_given_and_again_when_it_is_recorded",
 )  # fmt: skip
 ledger(
-    "L16", "ledger.py::Ledger._earlier", "a ledger is taken up by a session that charges something else",
+    "L16", "replay.py::Replay.match", "a ledger is taken up by a session that charges something else",
     "if entry.events != planned or not _is_for(entry, why, about):", "if False:",
     LEDGERS + "a_ledger_taken_up_otherwise_is_refused_and_what_was_lost_is_paid_again",
 )  # fmt: skip
 ledger(
-    "L17", "ledger.py::Ledger._earlier", "what was lost in a crash is drawn again for one price",
+    "L17", "replay.py::Replay.match", "what was lost in a crash is drawn again for one price",
     "            if entry.is_readable:\n                return entry", "            return entry",
     LEDGERS + "a_ledger_taken_up_otherwise_is_refused_and_what_was_lost_is_paid_again",
 )  # fmt: skip
 ledger(
-    "L18", "ledger.py::Entry.is_complete", "an entry of which a part came out passes for complete, and the rest is drawn again",
+    "L18", "entry.py::Entry.is_complete", "an entry of which a part came out passes for complete, and the rest is drawn again",
     "return not self.kept or len(self.released) == self.releases", "return not self.kept or len(self.released) >= 1",
     LEDGERS + "an_entry_of_which_only_a_part_came_out_is_lost_and_paid_again",
 )  # fmt: skip
 ledger(
-    "L19", "ledger.py::Ledger.rest", "new charges are met by entries that were taken up already",
+    "L19", "replay.py::Replay.end", "new charges are met by entries that were taken up already",
     "            self._pending.clear()\n", "",
     LEDGERS + "a_ledger_taken_up_again_has_spent_what_it_had_and_gives_out_what_came_out",
 )  # fmt: skip
 ledger(
-    "L20", "ledger.py::Ledger.record", "a release is recorded twice over",
+    "L20", "receipt.py::Cashier.record", "a release is recorded twice over",
     " or len(entry.released) >= entry.releases:", ":",
     LEDGERS + "what_was_released_is_recorded_once_and_only_for_its_own_receipt",
 )  # fmt: skip
 ledger(
-    "L21", "ledger.py::Ledger.record", "an analyst writes over what was released",
+    "L21", "receipt.py::Cashier.record", "an analyst writes over what was released",
     "                released.flags.writeable = False\n", "",
     LEDGERS + "whatever_is_drawn_is_written_down_as_it_was_released",
     "attacks/test_attacks_receipts.py::test_what_a_session_released_cannot_be_written_over",
 )  # fmt: skip
 ledger(
-    "L22", "ledger.py::Ledger.record", "noise from a seed is logged as private",
+    "L22", "receipt.py::Cashier.record", "noise from a seed is logged as private",
     "private=entry.private and private", "private=True",
     "erm/test_solvers.py::test_the_log_has_what_came_out_and_whether_a_seed_was_used",
 )  # fmt: skip
 ledger(
-    "L23", "ledger.py::Ledger.charge", "of events charged together one is counted",
-    "entry = Entry(len(self._entries), planned, cost", "entry = Entry(len(self._entries), planned[:1], cost",
+    "L23", "receipt.py::Cashier.charge", "of events charged together one is counted",
+    "entry = Entry(number, planned, cost", "entry = Entry(number, planned[:1], cost",
     LEDGERS + "a_charge_is_one_entry_with_all_its_events_what_they_cost_why_and_who_asked",
 )  # fmt: skip
 ledger(
-    "L24", "ledger.py::Ledger.charge", "a question's bill leaves out what it paid",
-    "bill.charges[entry.number] = entry.cost", "bill.charges[entry.number] = 0.0",
+    "L24", "bills.py::OpenBills.add", "a question's bill leaves out what it paid",
+    "bill.charges[number] = cost", "bill.charges[number] = 0.0",
     LEDGERS + "a_bill_has_exactly_the_receipts_of_its_question_and_their_sum",
 )  # fmt: skip
 ledger(
-    "L25", "ledger.py::Receipt.__init__", "anybody makes receipts",
+    "L25", "receipt.py::Receipt.__init__", "anybody makes receipts",
     "if issued is not _issued:", "if issued is None:",
     LEDGERS + "a_receipt_is_made_by_a_ledger_alone",
 )  # fmt: skip
 ledger(
-    "L26", "ledger.py::Receipt.redeem", "cheap noise is charged and other noise drawn",
+    "L26", "receipt.py::Receipt.redeem", "cheap noise is charged and other noise drawn",
     "if not isinstance(event, kinds):", "if False:",
     NOISES + "a_draw_of_another_kind_is_refused_and_uses_up_no_more_than_the_one_it_was_next_to",
 )  # fmt: skip
 ledger(
-    "L27", "ledger.py::Receipt.redeem", "each fork draws once more from a receipt",
+    "L27", "receipt.py::Receipt.redeem", "each fork draws once more from a receipt",
     '        self._home.require("A receipt", "Draw there, and pass on what was released.")\n', "",
     NOISES + "a_receipt_buys_nothing_in_a_fork_even_of_noise_made_there",
 )  # fmt: skip
 ledger(
-    "L28", "ledger.py::Ledger.__init__", "an account is opened on a budget that prices events as it likes",
+    "L28", "filter.py::Filter.__init__", "an account is opened on a budget that prices events as it likes",
     "if type(budget) is not Budget:", "if not isinstance(budget, Budget):",
     LEDGERS + "only_a_budget_that_prices_as_it_should_opens_an_account",
 )  # fmt: skip
 ledger(
-    "L29", "ledger.py::Ledger.affords", "events are said to be affordable one by one that are not together",
-    "self._admitted(planned, [self.budget.cost(event) for event in planned])",
-    "self._admitted(planned[:1], [self.budget.cost(event) for event in planned[:1]])",
+    "L29", "filter.py::Filter.affords", "events are said to be affordable one by one that are not together",
+    "self.admit(planned, [self.budget.cost(event) for event in planned])",
+    "self.admit(planned[:1], [self.budget.cost(event) for event in planned[:1]])",
     LEDGERS + "events_charged_together_pass_together_or_not_at_all",
 )  # fmt: skip
 ledger(
@@ -512,6 +512,17 @@ ledger(
     "def __reduce__(self) -> str | tuple[Any, ...]:\n",
     "def __reduce__(self) -> str | tuple[Any, ...]:\n        return type(self), (self.budget,)\n",
     LEDGERS + "a_copy_of_a_ledger_is_the_ledger_and_there_is_no_pickle",
+)  # fmt: skip
+ledger(
+    "L35", "log.py::MemoryLog.update", "what came out is forgotten by a ledger in memory",
+    "self._book[entry.number] = entry", "pass",
+    LEDGERS + "what_was_released_is_recorded_once_and_only_for_its_own_receipt",
+    "privacy/test_logs.py::test_an_update_completes_one_entry_and_leaves_the_others[memory]",
+)  # fmt: skip
+ledger(
+    "L36", "answer_log.py::MemoryAnswerLog.recall", "a second session repeats answers about the table of the first",
+    "None if self._replay.has_other_sessions else self._recalled.get(question.key)", "self._recalled.get(question.key)",
+    "privacy/test_answer_logs.py::test_in_memory_a_second_session_is_told_nothing_that_the_first_was_told",
 )  # fmt: skip
 
 # Noise
@@ -802,17 +813,17 @@ planned(
     PLANNED + "each_part_pays_for_its_own_and_for_nothing_else[accountant]",
 )  # fmt: skip
 planned(
-    "PN11", "ledger.py::Ledger._admitted", "δ that was set aside is promised twice",
+    "PN11", "filter.py::Filter.admit", "δ that was set aside is promised twice",
     "if parts is None or (parts.share is not None and self._slack > 0):", "if parts is None:",
     PLANNED + "with_slack_nothing_is_planned[accountant]",
 )  # fmt: skip
 planned(
-    "PN12", "ledger.py::Ledger._parts_of", "a ledger that is read from a snapshot has forgotten its share",
+    "PN12", "filter.py::_parts_of", "a ledger that is read from a snapshot has forgotten its share",
     "return Parts(share, standing.planned, standing.spent - standing.planned)", "return Parts(None, Fraction(0), standing.spent)",
     PLANNED + "a_standing_has_both_parts",
 )  # fmt: skip
 planned(
-    "PN13", "ledger.py::Ledger.spent_epsilon", "what was spent is told without planned noise",
+    "PN13", "filter.py::Filter.spent_epsilon", "what was spent is told without planned noise",
     "for e, count in list(self._counts.items()) if isinstance(e, Planned))", "for e, count in list(self._counts.items()) if e is None)",
     PLANNED + "what_was_spent_is_told_of_the_noise_and_not_of_its_price",
 )  # fmt: skip
@@ -850,7 +861,7 @@ of_prefit(
 )  # fmt: skip
 of_ledgers = Writer("planned noise", "ledger/")
 of_ledgers(
-    "PN18", "durable.py::Durable._admitted", "what somebody may spend is more than their cap says",
+    "PN18", "caps.py::Caps.require", "what somebody may spend is more than their cap says",
     "if any(isinstance(event, Planned) for event in planned):", "if not planned:",
     PLANNED + "under_a_cap_nothing_is_planned",
 )  # fmt: skip

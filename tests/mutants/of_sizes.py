@@ -72,4 +72,31 @@ sizes(
     SIZES + "matrices_of_wide_attributes_do_not_pile_up",
 )  # fmt: skip
 
+DAYS = "test_durations.py::test_"
+sizes(
+    "SZ13", "opening.py::open", "an opening of days begins, and spends",
+    "tell(_show_reading(require_time(universe, model_cells)))", "pass",
+    DAYS + "an_opening_of_days_is_refused_before_the_table_is_read",
+)  # fmt: skip
+sizes(
+    "SZ14", "erm/solver.py::carry_out", "a fit of days is paid for before anybody knows",
+    "_require_time(problem, plan)", "pass",
+    DAYS + "a_fit_of_days_is_refused[mirror_descent-options0]",
+)  # fmt: skip
+sizes(
+    "SZ15", "erm/solver.py::_require_time", "whether a fit is refused depends on how many entries of private rows are not 0",
+    "entries = n * p if isinstance(problem.X, np.ndarray) else n + p", "entries = float(np.count_nonzero(problem.X) if isinstance(problem.X, np.ndarray) else problem.X.nnz)",
+    DAYS + "a_sparse_matrix_is_not_judged_by_its_entries", DAYS + "a_fit_of_days_is_refused[mirror_descent-options0]",
+)  # fmt: skip
+sizes(
+    "SZ16", "erm/problem.py::require_steps", "more steps than can be planned end in a MemoryError",
+    '_memory.require("The number of steps", steps, _memory.STEP, "Take fewer steps", "steps")', "pass",
+    DAYS + "more_steps_than_can_be_planned_are_refused",
+)  # fmt: skip
+sizes(
+    "SZ17", "_duration.py::most_hours", "a day is a day whatever the owner says",
+    "if given is None:", "if True:",
+    DAYS + "the_limit_is_the_owners_and_a_day_where_nothing_is_said",
+)  # fmt: skip
+
 SIZE_MUTANTS = sizes.mutants

@@ -177,7 +177,7 @@ people(
     ROWS_PER_UNIT + "one_call_gives_gaussian_noise_k_times_as_large_and_no_less",
 )  # fmt: skip
 people(
-    "PE08", "allowance.py::OneCallLedger._admitted", "one call certifies Gaussian noise for one row of a person",
+    "PE08", "allowance.py::CallFilter.admit", "one call certifies Gaussian noise for one row of a person",
     "mu = k * math.sqrt(", "mu = math.sqrt(",
     ROWS_PER_UNIT + "one_call_gives_gaussian_noise_k_times_as_large_and_no_less",
 )  # fmt: skip

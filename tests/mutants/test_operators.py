@@ -102,3 +102,20 @@ def test_a_draw_is_the_same_where_only_the_lines_before_it_the_formatting_or_oth
 
 def test_a_judgement_says_why() -> None:
     assert all(judgement.kind and len(judgement.reason) > 10 for judgement in JUDGED.values())
+
+
+def test_a_place_that_was_drawn_stays_drawn_where_its_file_has_another_name_and_only_what_is_gone_is_replaced(
+    tmp_path,
+) -> None:
+    (tmp_path / "books").mkdir()
+    (tmp_path / "books" / "ledger.py").write_text(MODULE)
+    before = mutant_operators.drawn(tmp_path, ["books"], 7, seed=1)
+    (tmp_path / "books" / "ledger.py").rename(tmp_path / "books" / "account.py")
+    after = mutant_operators.drawn(tmp_path, ["books"], 7, seed=1, earlier=before)
+    assert {site.key for site in after} == {site.key for site in before}
+    assert {site.file for site in after} == {"books/account.py"}
+    gone = MODULE.replace("SHARE = 0.5", "SHARE = None")
+    (tmp_path / "books" / "account.py").write_text(gone)
+    left = mutant_operators.drawn(tmp_path, ["books"], 7, seed=1, earlier=before)
+    was = {site.key for site in before if "SHARE" not in site.old}
+    assert len(left) == 7 and was <= {site.key for site in left}

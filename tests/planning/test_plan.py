@@ -86,8 +86,28 @@ def test_a_plan_ranks_by_the_error_and_says_what_to_do(made: hr.Plan) -> None:
     assert errors == sorted(errors) and made.best.mechanism == "practical profile"
     assert made.best.rows is not None and made.best.typical is not None and made.best.error is not None
     assert made.best.typical < made.best.error < 0.02 and made.best.rows < 20_000
-    assert "20,000 rows: practical profile (hr.open) promised, in a simulation, ±" in made.sentence
+    assert "20,000 rows: practical profile (hr.open). The bars of a simulated session were at most ±" in made.sentence
     assert {option.mechanism for option in made.options} == {"practical profile", "noise on every answer", "online PMW", "MWEM", "SmallDB"}  # fmt: skip
+
+
+def test_what_a_simulation_showed_is_nowhere_called_a_bound_and_what_a_theorem_promises_is(made: hr.Plan) -> None:
+    assert [option.mechanism for option in made.options if option.simulated] == ["practical profile"]
+    for option, line in zip(made.options, made.lines, strict=True):
+        error, rows = line[1], line[3]
+        assert error.split()[0] == ("about" if option.simulated else "at" if option.error is not None else "no")
+        assert rows.startswith("about ") == option.simulated
+    by_rows = hr.plan(universe=SMALL, budget=hr.Budget(1.0, 1e-6), accuracy=0.02, queries=1000)
+    for sentence in (made.sentence, by_rows.sentence):
+        assert "is no bound" in sentence and "promise" not in sentence
+    theorems = [
+        hr.plan(universe=SMALL, budget=hr.Budget(1.0, 1e-6), queries=1000, simulate=False, **{what: size}).sentence
+        for what, size in (("rows", 10**7), ("accuracy", 0.02))
+    ]
+    assert (
+        "promises an error of at most ±" in theorems[0]
+        and "needs " in theorems[1]
+        and not any("no bound" in each for each in theorems)
+    )
 
 
 def test_a_plan_is_a_table_a_page_and_a_record(made: hr.Plan) -> None:
@@ -134,7 +154,7 @@ def test_only_an_accuracy_ranks_by_the_rows() -> None:
     made = hr.plan(universe=SMALL, budget=hr.Budget(1.0, 1e-6), accuracy=0.05, queries=100, simulate=False)
     rows = [option.rows for option in made.options]
     assert rows == sorted(rows, key=lambda r: math.inf if r is None else r)
-    assert made.rows is None and "needs about" in made.sentence and "within" not in made.columns
+    assert made.rows is None and "needs " in made.sentence and "within" not in made.columns
 
 
 @pytest.mark.parametrize(

@@ -278,7 +278,7 @@ def test_the_cost_of_one_call_is_its_epsilon_also_where_it_is_counted_in_rho() -
     ledger = OneCallLedger(APPROXIMATE)
     receipt = ledger.charge(Laplace(1.0, 5.0))
     assert receipt.cost == ledger.spent == ledger.spent_epsilon == pytest.approx(0.2)
-    assert repr(ledger) == ("OneCall(Budget(epsilon=1.0, delta=1e-06, neighbours='replace'), spent=0.2 epsilon)")
+    assert repr(ledger) == ("OneCallLedger(Budget(epsilon=1.0, delta=1e-06, neighbours='replace'), spent=0.2 epsilon)")
 
 
 # Receipts
@@ -386,7 +386,7 @@ def test_a_ledger_taken_up_again_has_spent_what_it_had_and_gives_out_what_came_o
     for cost, value in zip((0.1, 0.2), values, strict=False):
         assert np.array_equal(noise.add(np.zeros(4), again.charge(laplace(cost))), value)
     assert again.spent == first.spent
-    assert texts(again.rest()) == texts(first.entries()[2:])
+    assert texts(again.end_replay()) == texts(first.entries()[2:])
     noise.add(np.zeros(4), again.charge(laplace(0.3)))  # after that a charge is a new one
     assert again.spent == pytest.approx(0.9) and len(again.entries()) == 4
     with pytest.raises(errors.BudgetExceeded):
@@ -398,12 +398,12 @@ def test_an_opening_is_given_nothing_of_one_that_ended_and_all_of_one_that_did_n
     """Another table may be opened second: draws about the first say nothing of it, and must not be free."""
     ledger, noise = opened(PURE), Noise()
     for number in range(3):
-        ledger.take_up()
+        ledger.begin_replay()
         noise.add(1e6 * number, ledger.charge(laplace(0.1)))  # and then it was interrupted
-        ledger.take_up()
+        ledger.begin_replay()
         again = noise.add(0.0, ledger.charge(laplace(0.1)))
         assert again == ledger.entries()[number].released[0] and abs(again - 1e6 * number) < 1e5
-        assert ledger.rest() == () and ledger.spent == pytest.approx(0.1 * (number + 1))
+        assert ledger.end_replay() == () and ledger.spent == pytest.approx(0.1 * (number + 1))
     assert len(ledger.entries()) == 3
 
 
@@ -571,18 +571,18 @@ def test_a_fork_may_read_a_ledger_but_neither_charge_ask_nor_record(opened) -> N
 
 
 @every
-def test_a_charge_within_a_charge_is_refused_as_that_of_a_signals_handler_is(opened) -> None:
+def test_a_charge_within_a_charge_is_refused_as_that_of_a_signals_handler_is(opened, monkeypatch) -> None:
     """The handler comes at the worst moment, when the outer charge has read the sum and not yet written it."""
-    refused = []
+    refused, ledger = [], opened(PURE)
+    admit = ledger._parts.filter.admit
 
-    class Interrupted(opened):  # type: ignore[misc]
-        def _admitted(self, planned, costs):
-            found = super()._admitted(planned, costs)
-            if not refused:
-                os.kill(os.getpid(), signal.SIGUSR1)
-            return found
+    def interrupted(planned, costs):
+        found = admit(planned, costs)
+        if not refused:
+            os.kill(os.getpid(), signal.SIGUSR1)
+        return found
 
-    ledger = Interrupted(PURE)
+    monkeypatch.setattr(ledger._parts.filter, "admit", interrupted)
 
     def handler(*_) -> None:
         try:
@@ -601,12 +601,12 @@ def test_a_charge_within_a_charge_is_refused_as_that_of_a_signals_handler_is(ope
 
 
 @every
-def test_an_interrupt_while_an_entry_is_kept_counts_too_much_and_gives_no_receipt(opened) -> None:
-    class Full(opened):  # type: ignore[misc]
-        def _keep(self, entry):
-            raise OSError("disk full")
+def test_an_interrupt_while_an_entry_is_kept_counts_too_much_and_gives_no_receipt(opened, monkeypatch) -> None:
+    def full(entry):
+        raise OSError("disk full")
 
-    ledger = Full(PURE)
+    ledger = opened(PURE)
+    monkeypatch.setattr(ledger._parts.log, "append", full)
     with ledger.asking() as bill, pytest.raises(OSError, match="disk full"):
         ledger.charge(laplace(0.5))
     assert bill.charges == {}
@@ -614,14 +614,11 @@ def test_an_interrupt_while_an_entry_is_kept_counts_too_much_and_gives_no_receip
 
 
 @every
-def test_every_entry_is_kept_before_its_receipt_is_given_and_again_when_it_is_recorded(opened) -> None:
-    kept = []
-
-    class Kept(opened):  # type: ignore[misc]
-        def _keep(self, entry):
-            kept.append(entry)
-
-    ledger = Kept(PURE)
+def test_every_entry_is_kept_before_its_receipt_is_given_and_again_when_it_is_recorded(opened, monkeypatch) -> None:
+    kept, ledger = [], opened(PURE)
+    for name in ("append", "update"):
+        usual = getattr(ledger._parts.log, name)
+        monkeypatch.setattr(ledger._parts.log, name, lambda entry, usual=usual: (usual(entry), kept.append(entry)))
     receipt = ledger.charge(laplace(0.5), why="first")
     assert kept == list(ledger.entries())
     ledger.record(receipt, 1.0)

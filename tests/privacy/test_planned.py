@@ -342,7 +342,7 @@ def test_what_a_ledger_without_planned_noise_had_spent_is_taken_up_as_it_was() -
 def test_a_price_is_that_of_the_record_whatever_an_entry_says() -> None:
     noise, other = planned(0.3, 0.6), gaussian(0.3 * BUDGET.total)
     again = Accountant(BUDGET, earlier=[Entry(0, (noise,), 1e-9), Entry(1, (other,), 1e-9)])
-    again.rest()
+    again.end_replay()
     assert again.spent == pytest.approx(0.6 * BUDGET.total)
     assert again.remaining == pytest.approx(0.1 * BUDGET.total)
     for impossible in ([(other,), (noise,)], [(noise,), (planned(0.1, 0.7),)]):

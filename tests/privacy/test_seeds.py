@@ -122,11 +122,11 @@ def test_every_seed_is_announced_under_pythons_own_filters_at_the_line_that_aske
 import numpy as np, hedgerow as hr
 from hedgerow import erm, losses
 from hedgerow.convex import sets
-from hedgerow.data import Histogram
+from hedgerow.data import HistogramSource
 from hedgerow.privacy.noise import Seeded
 U = hr.Universe(a=hr.Integers(0, 3), b=hr.Flag())
 for seed in range(3):
-    hr.open(Histogram(U, np.full(8, 500)), universe=U, budget=hr.Budget(1.0, 1e-6), seed=seed)  # line 9
+    hr.open(HistogramSource(U, np.full(8, 500)), universe=U, budget=hr.Budget(1.0, 1e-6), seed=seed)  # line 9
 for seed in range(2):
     erm.mirror_descent(np.eye(3), [0, 1, 1], loss=losses.Logistic(), over=sets.L2Ball(1.0), budget=hr.Budget(1.0, 1e-6), seed=0)
 for seed in range(4):

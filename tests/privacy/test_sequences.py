@@ -174,7 +174,9 @@ def spent(seed: int) -> tuple[Accountant, np.random.Generator]:
         left = _left_of_planned(ledger)
         if left > 1e-9 * total and rng.random() < 0.3:
             ledger.charge(
-                budget.plan_noise(gaussian(rng, left * rng.uniform(0.1, 0.9), budget, 0), ledger._parts.share)
+                budget.plan_noise(
+                    gaussian(rng, left * rng.uniform(0.1, 0.9), budget, 0), ledger._parts.filter._charged.share
+                )
             )  # type: ignore[arg-type]
     for _ in range(3):
         _fill(ledger, rng, total)
@@ -182,7 +184,11 @@ def spent(seed: int) -> tuple[Accountant, np.random.Generator]:
 
 
 def _left_of_planned(ledger: Accountant) -> float:
-    return 0.0 if ledger._parts.share is None else float(ledger._parts.subtract_from(ledger._total)[0])
+    return (
+        0.0
+        if ledger._parts.filter._charged.share is None
+        else float(ledger._parts.filter._charged.subtract_from(ledger._parts.filter._total)[0])
+    )
 
 
 def _fill(ledger: Accountant, rng: np.random.Generator, total: float) -> None:
@@ -193,7 +199,7 @@ def _fill(ledger: Accountant, rng: np.random.Generator, total: float) -> None:
             ledger.charge(make(rng, left * (1 + 1e-9) + total * 1e-11, ledger.budget, 0))
         ledger.charge(make(rng, left * (1 - 1e-9), ledger.budget, 0))
     if _left_of_planned(ledger) > 1e-9 * total:
-        share = ledger._parts.share
+        share = ledger._parts.filter._charged.share
         more = ledger.budget.plan_noise(gaussian(rng, _left_of_planned(ledger) * (1 - 1e-9), ledger.budget, 0), share)  # type: ignore[arg-type]
         ledger.charge(more)  # type: ignore[arg-type]
     if ledger.slack > 0:

@@ -14,7 +14,7 @@ import numpy as np
 
 import hedgerow as hr
 from hedgerow import losses
-from hedgerow._json import ordered
+from hedgerow._json import write_ordered
 from hedgerow.convex.minimize import BoundMinimize
 from hedgerow.ledger import answer_log, chain, replay
 from hedgerow.privacy.accounts import BlocksQuestion
@@ -98,7 +98,7 @@ def texts() -> dict[str, str]:
     things = {name: from_json(record) for name, record in RECORDS.items()}
     for name, thing in things.items():
         if type(thing).__module__.startswith("hedgerow"):
-            found[f"in its order: {name}"] = ordered(encode(thing))
+            found[f"in its order: {name}"] = write_ordered(encode(thing))
     found |= {f"value {i}": dumps(value) for i, value in enumerate(PLAIN)}
     found |= {"universe": dumps(UNIVERSE), "count": dumps(COUNT), "convex": dumps(LOGISTIC)}
     asked = list(answered())

@@ -18,7 +18,7 @@ from hedgerow.query.counts import BoundMarginal
 from hedgerow.query.linear import Linear
 
 
-class AnswerLog(Protocol):
+class AnswerStore(Protocol):
     """A place that stores given answers: the ledger of one block, or the combined ledger of several."""
 
     def note(self, question: Any, answer: Any) -> None:
@@ -33,7 +33,7 @@ class AnswerLog(Protocol):
 class AnswerCache:
     """An engine with a cache of its answers: a repeat gets its earlier answer, unless it asks for a tighter bar."""
 
-    def __init__(self, engine: Answers, log: AnswerLog) -> None:
+    def __init__(self, engine: Answers, log: AnswerStore) -> None:
         self._engine, self._log = engine, log
         self._known: dict[Hashable, Estimate] = {}
         self._shelf = Shelf()

@@ -187,6 +187,10 @@ def reachable_epsilon(judged: int, *, confidence: float = 0.999, delta: float = 
         The number of runs that judge the event.
     confidence, delta : float
         As in ``epsilon_lower_bound``.
+
+    Returns
+    -------
+    float
     """
     _require(judged >= 1, judged, 1, confidence, delta)
     return max(0.0, _bound(judged, 0, judged, delta, (1 - confidence) / 2))
@@ -207,6 +211,10 @@ def epsilon_of_event(
         The probability of finding less.
     confidence, delta : float
         As in ``epsilon_lower_bound``.
+
+    Returns
+    -------
+    float
     """
     _require(judged >= 1, judged, 1, confidence, delta)
     fewest, most = (int(scipy.stats.binom.ppf(at, judged, rate)) for at, rate in ((miss / 2, p), (1 - miss / 2, q)))
@@ -240,6 +248,11 @@ def clopper_pearson(hits: int, runs: int, error: float) -> tuple[float, float]:
         The frequency.
     error : float
         The probability with which each bound may be wrong.
+
+    Returns
+    -------
+    tuple of float
+        The lower and the upper bound.
     """
     low = 0.0 if hits == 0 else float(betaincinv(hits, runs - hits + 1, error))
     high = 1.0 if hits == runs else float(betaincinv(hits + 1, runs - hits, 1 - error))
@@ -251,6 +264,18 @@ def runs_to_tell(rate: float, worse: float, false_fail: float, false_pass: float
 
     More than ``allowed`` failures among ``runs`` happen with probability at most ``false_fail`` at the rate ``rate``.
     No more than ``allowed`` failures happen with probability at most ``false_pass`` at the rate ``worse``.
+
+    Parameters
+    ----------
+    rate, worse : float
+        The failure rate that should pass, and the failure rate that should be noticed.
+    false_fail, false_pass : float
+        The largest probabilities of failing at ``rate`` and of passing at ``worse``.
+
+    Returns
+    -------
+    tuple of int
+        The number of runs, and the number of failures that are allowed.
 
     Raises
     ------

@@ -134,7 +134,17 @@ class Pair:
 @final
 @dataclass(frozen=True)
 class Verdict:
-    """The loss of a pair and the claim of an event. ``excess`` lists where the loss is larger."""
+    """The loss of a pair and the claim of an event.
+
+    Attributes
+    ----------
+    epsilon, rho : float
+        The loss of the pair.
+    claimed_epsilon, claimed_rho : float
+        The claim of the event.
+    excess : tuple of str
+        Descriptions of the places where the loss is larger than the claim.
+    """
 
     epsilon: float
     rho: float
@@ -200,6 +210,10 @@ def laplace_pair(event: Laplace, shift: float | None = None) -> Pair:
         The noise.
     shift : float, optional
         The distance of the two values, a multiple of the grid. By default the sensitivity.
+
+    Returns
+    -------
+    Pair
     """
     k, h = _steps(event.sensitivity if shift is None else shift, event.grid), event.grid / event.scale
     if k == 0:
@@ -220,6 +234,10 @@ def gaussian_pair(event: Gaussian, shift: float | None = None) -> Pair:
         The noise. Its sigma must be at most 2.5e5 grid steps.
     shift : float, optional
         The distance of the two values, a multiple of the grid. By default the sensitivity.
+
+    Returns
+    -------
+    Pair
     """
     k, s = _steps(event.sensitivity if shift is None else shift, event.grid), event.sigma / event.grid
     if CUT * s > 1e7:
@@ -283,6 +301,10 @@ def exponential_pair(scores: ArrayLike, neighbour_scores: ArrayLike, event: Expo
         The scores on the two neighbours. One row moves each by at most the sensitivity.
     event : Exponential
         The exponential mechanism.
+
+    Returns
+    -------
+    Pair
     """
     logs = [np.asarray(s, dtype=float) / event.scale for s in (scores, neighbour_scores)]
     return Pair(*(log - _log_sum(log) for log in logs))
@@ -313,6 +335,10 @@ def above_threshold_pair(
         The threshold and the grid, in rows.
     gap : bool
         Release the gap, too.
+
+    Returns
+    -------
+    Pair
     """
     laws = [_round_law(v, event, threshold, grid, gap) for v in (values, neighbour_values)]
     return Pair.of(laws[0], laws[1])

@@ -40,7 +40,14 @@ from hedgerow.privacy.noise import Noise
 class OneRun:
     """The result of an audit: with probability ``confidence``, ε at δ is at least ``epsilon``.
 
-    ``reachable`` is the bound if all guesses had been right.
+    Attributes
+    ----------
+    epsilon, delta, confidence : float
+        The bound on ε, its δ, and the probability with which it holds.
+    canaries, guesses, right : int
+        The number of canaries, of guesses, and of right guesses.
+    reachable : float
+        The bound if all guesses had been right.
     """
 
     epsilon: float
@@ -61,6 +68,10 @@ def probability_of_guessing(right: int, guesses: int, canaries: int, epsilon: fl
         The right guesses, all guesses, and all canaries.
     epsilon, delta : float
         The claim.
+
+    Returns
+    -------
+    float
 
     Raises
     ------
@@ -93,6 +104,10 @@ def epsilon_of_guesses(
         The δ of the claim.
     confidence : float
         The probability with which the bound holds.
+
+    Returns
+    -------
+    float
     """
     if not 0 < confidence < 1:
         raise InvalidInput(f"confidence must be between 0 and 1. Found {confidence!r}. Give 0.95, for instance.")

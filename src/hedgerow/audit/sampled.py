@@ -53,9 +53,20 @@ class PerProcess:
 class Finding:
     """The result of an audit: with probability ``confidence``, ε at δ is at least ``epsilon``.
 
-    ``reachable`` is the largest bound that these runs could have given. ``hits`` counts how often the event happened on
-    either neighbour, among ``judge_event`` runs on each. A bound below a claim proves nothing: another event or pair may be
-    worse.
+    A bound below a claim proves nothing: another event or pair may be worse.
+
+    Attributes
+    ----------
+    epsilon, delta, confidence : float
+        The bound on ε, its δ, and the probability with which it holds.
+    runs, judged : int
+        The number of runs on each neighbour, and the number of those that judged the event.
+    reachable : float
+        The largest bound that these runs could have given.
+    hits : tuple of int
+        How often the event happened on either neighbour, among the judged runs.
+    event : str
+        A description of the event.
     """
 
     epsilon: float

@@ -140,7 +140,7 @@ def _answers(screen: Console, answers: list[Answer], record: dict[str, Any]) -> 
             (repr(a.query), float(a.value), _bar(a.error), _bar(a.typical), _bar(a.resolution) if np.any(a.resolution) else "", a.source, _cost(a))
             for a in single
         ]  # fmt: skip
-        columns = ["question", "value", "guaranteed", "typical", "of it bins", "from", "cost"]
+        columns = ["question", "value", "guaranteed", "typical", "from bins", "source", "cost"]
         if not any(row[4] for row in rows):
             columns.pop(4)
             rows = [(*row[:4], *row[5:]) for row in rows]

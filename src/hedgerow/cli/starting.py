@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import hedgerow as hr
-from hedgerow._json import quoted
+from hedgerow._json import quote_text
 from hedgerow.cli.desk import account, first_ledger, is_open, require_open, session, spent_line
 from hedgerow.cli.environment import expand, require_no_secret
 from hedgerow.cli.file import DEFAULT, File, Place, draft_cost, more, replace_file
@@ -237,11 +237,11 @@ def _head(
         "# unless they were paid for.",
         "",
     ]
-    lines += [f"source = {quoted(source)}"]
-    lines += [f"table = {quoted(table_name)}"] if table_name else []
-    lines += [f"ledger = {quoted(url)}", ""]
+    lines += [f"source = {quote_text(source)}"]
+    lines += [f"table = {quote_text(table_name)}"] if table_name else []
+    lines += [f"ledger = {quote_text(url)}", ""]
     if dialect:
-        lines += ["[csv]", *(f"{name} = {quoted(value)}" for name, value in dialect.items()), ""]
+        lines += ["[csv]", *(f"{name} = {quote_text(value)}" for name, value in dialect.items()), ""]
     lines.append("[budget]  # for all releases together")
     declared = (
         "# epsilon = 1.0\n# delta = 1e-6" if whole is None else f"epsilon = {whole.epsilon!r}\ndelta = {whole.delta!r}"
@@ -381,7 +381,7 @@ def append(
 
 def _noted_block(file: File, block: Mapping[str, Any]) -> str:
     """Return the text that notes a block in the file. Refuse a block that the file cannot hold, before anything is spent."""
-    marks = {name: quoted(value) if isinstance(value, str) else repr(value) for name, value in block.items()}
+    marks = {name: quote_text(value) if isinstance(value, str) else repr(value) for name, value in block.items()}
     text = "\n".join(["", "", "[[blocks]]", *(f"{name} = {mark}" for name, mark in marks.items()), ""])
     with contextlib.suppress(ValueError):  # of what is no Unicode, too
         if tomllib.loads(text.encode().decode())["blocks"] == [block]:

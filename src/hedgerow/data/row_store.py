@@ -35,7 +35,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow import _progress
-from hedgerow._json import parse, spaced
+from hedgerow._json import parse, write_spaced
 from hedgerow._types import Array, Integers, Names
 from hedgerow.data.coding import Coder, numbers_of, texts_of
 from hedgerow.data.csv_file import Csv
@@ -380,7 +380,7 @@ def _build(
         "files": sums,
     }  # fmt: skip
     with _File(folder / MANIFEST) as file:
-        file.write(spaced(manifest).encode())
+        file.write(write_spaced(manifest).encode())
     return _map_store(folder, columns, coded, count)
 
 

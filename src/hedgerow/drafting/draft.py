@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from hedgerow import _duration
 from hedgerow._checks import whole
 from hedgerow._memory import require_libraries
 from hedgerow.data.batches import BatchSource
@@ -127,6 +128,11 @@ def draft(
         )
     if unknown and budget is not None:
         require_libraries()
+        _duration.require(
+            f"A draft of {len(unknown)} columns in {bins} bins",
+            len(unknown) * (_duration.COLUMN + bins * _duration.CUT),
+            "Draft fewer with columns=[…], or give a codebook",
+        )
         drawn = _Drafting(
             found, budget, _account_for(budget, ledger), Noise() if seed is None else Seeded(seed), bins, most
         )

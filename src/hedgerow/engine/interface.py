@@ -22,6 +22,13 @@ from hedgerow.query.bound import Bound, Estimate
 from hedgerow.query.counts import MarginalRespondent
 from hedgerow.query.linear import Linear, LinearRespondent
 
+FIT_VERSION = "1"
+"""The version of the rule that fits a hypothesis to entries. Raise it where the same entries give other answers.
+
+Every ledger notes the version that it was begun with. tests/ledger/test_stored_ledgers.py compares the fit of stored
+entries with what was stored for its version.
+"""
+
 
 def bar_for_ratio(numerator: tuple[float, float], denominator: tuple[float, float], within: float) -> float | None:
     """Return the bar e that numerator and denominator both need so that their ratio t/b has a bar of ``within``.

@@ -347,7 +347,7 @@ class MultiBlockEngine(BlockAnswers):
             part.cache.prepare(queries)
 
     def resume(self, entries: Sequence[Entry]) -> None:
-        """Do nothing: every block's engine learns by itself (``Accounts.following``)."""
+        """Do nothing: every block's engine learns by itself (``Accounts.retry_when_behind``)."""
 
     def state(self) -> None:
         """Return None: every block keeps its own state."""

@@ -145,7 +145,7 @@ class Series:
             # Read what other processes recorded: a node that they drew, even if only some blocks have it, is not
             # paid for again.
             for column in self._columns:
-                column.ledger.look()
+                column.ledger.sync()
         missing = self.missing_nodes()
         for number, column in enumerate(self._columns):
             events = [self.event(*place) for place in missing if place[0] <= number <= place[1]]

@@ -264,6 +264,13 @@ def require_count(name: str, value: int) -> int:
     return whole(name, value, "Leave it out.")
 
 
+def require_steps(value: int) -> int:
+    """Return a number of steps. Refuse anything else, and more steps than there is memory to plan."""
+    steps = require_count("iterations", value)
+    _memory.require("The number of steps", steps, _memory.STEP, "Take fewer steps", "steps")
+    return steps
+
+
 def typical_radius(problem: Problem) -> float:
     """Return ‖C‖₂, or without a constraint 2.5·√p/‖x‖₂.
 

@@ -22,7 +22,7 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hedgerow import _progress
+from hedgerow import _duration, _progress
 from hedgerow._memory import in_bytes, limit_memory
 from hedgerow._renamed import renamed_parameters
 from hedgerow._threads import one_thread
@@ -86,6 +86,8 @@ class SolverPlan(Generic[Details]):
     risk_bound: float | None
     iterations: int
     details: Details
+    share: float = 1.0
+    """The share of the rows that one step reads."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -201,10 +203,22 @@ def carry_out(planner: Planner, problem: Problem, allowance: Allowance, noise: N
     """Plan a call, charge all of its events, draw them, and record the result."""
     plan = planner.plan(problem, allowance.quote())
     solver = plan.solver
+    _require_time(problem, plan)
     receipt = allowance.charge(*plan.events, why=f"erm: {solver.name}", keep=False)
     theta = solver.run(problem, plan, Draw(noise, receipt, progress))
     allowance.ledger.record(receipt, theta, noise.private)
     return Result(theta, plan.events, receipt.cost, plan.risk_bound, plan.iterations, solver.name)
+
+
+def _require_time(problem: Problem, plan: SolverPlan[Any]) -> None:
+    """Refuse a plan that would take days. A sparse matrix counts as one entry per row, because its entries are private."""
+    n, p = float(problem.n), problem.p
+    entries = n * p if isinstance(problem.X, np.ndarray) else n + p
+    _duration.require(
+        f"A fit of {p} parameters to about {problem.n:.3g} rows in {plan.iterations} steps",
+        plan.iterations * (plan.share * entries + n) * _duration.ENTRY,
+        "Take fewer steps or rows",
+    )
 
 
 def public(planner: type[Any], *, fixed: tuple[str, ...] = (), **defaults: Any) -> Callable[..., Result]:
@@ -249,4 +263,6 @@ def _describe(planner: type[Any], signature: inspect.Signature) -> str:
     """Return the docstring of a solver's function: the solver's own, then one line for each shared parameter."""
     lines = (inspect.getdoc(solve) or "").splitlines()
     shared = [line for line in lines if line.startswith("- ") and line[2:].split(":")[0] in signature.parameters]
-    return "\n".join([inspect.getdoc(planner) or "", "", *shared])
+    own = inspect.getdoc(planner) or ""
+    heading = [] if "\nParameters\n" in own else ["Parameters", "----------"]
+    return "\n".join([own, "", *heading, *shared, "", "Returns", "-------", "Result"])

@@ -217,7 +217,7 @@ class Holdout(NotCopyable):
             questions=whole("questions", questions), beta=beta, threshold=threshold,
         )  # fmt: skip
         self._round: tuple[GuardRound, Receipt] | None = None
-        account.rest()  # nothing that the ledger paid for earlier is replayed here
+        account.end_replay()  # nothing that the ledger paid for earlier is replayed here
         self._asked, self._charges = widths.QuestionCounts(), 0
         self._scores: list[Score] = []
 
@@ -258,6 +258,15 @@ class Holdout(NotCopyable):
         """Return a model's score, measured in any case: for the model that was chosen in the end.
 
         It costs a measurement, a fifth of a round.
+
+        Parameters
+        ----------
+        model, metric, name, by_row
+            As in ``score``.
+
+        Returns
+        -------
+        Score
         """
         kind = metric_of(metric)
         return self._score(lambda rows: _values(model, kind, rows, by_row), kind, None, name, compared=False)
@@ -268,6 +277,19 @@ class Holdout(NotCopyable):
         """Return the mean of any function(X, y) that gives each row a value in [0, 1]: a statistical query.
 
         The value of a row must depend on that row alone.
+
+        Parameters
+        ----------
+        function : callable
+            Takes X and y, and returns a value in [0, 1] for each row.
+        guess : float, optional
+            The expected value. Default: the mean over the training set.
+        name : str
+            A label for the leaderboard.
+
+        Returns
+        -------
+        Score
         """
         kind = Metric(name or getattr(function, "__name__", "mean"), lambda y, predicted: predicted)
 
@@ -388,7 +410,18 @@ class Holdout(NotCopyable):
         return self._noise.private
 
     def leaderboard(self, metric: str | None = None) -> pd.DataFrame:
-        """Return the scores of one metric, best first; by default of the metric that was used last."""
+        """Return the scores of one metric, best first.
+
+        Parameters
+        ----------
+        metric : str, optional
+            Name of the metric. Default: the metric that was used last.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row per score, with its interval and source.
+        """
         import pandas as pd
 
         wanted = metric if metric is not None or not self._scores else self._scores[-1].metric
@@ -406,6 +439,20 @@ class Holdout(NotCopyable):
 
         For each numeric column the training set gives a cut, its mean, and a side; the score is how often a row's
         side is right. Columns whose score is above ½ + ``margin`` are kept.
+
+        Parameters
+        ----------
+        columns : iterable, optional
+            The columns to try. Default: all.
+        positive : optional
+            The class of the target to tell from the rest. Default: the largest label.
+        margin : float
+            Keep columns whose score is above ½ + ``margin``.
+
+        Returns
+        -------
+        list of Selected
+            The columns that are kept, with their cuts and scores, best first.
         """
         if self._train is None:
             raise InvalidInput("Feature selection must have a training set. Found none. Pass train=… to the holdout.")
@@ -430,6 +477,22 @@ class Holdout(NotCopyable):
         """Return an object whose ``update(model)`` scores a model and returns True when it is time to stop.
 
         It is time after ``patience`` updates without improvement.
+
+        Parameters
+        ----------
+        metric : Metric, str or function
+            The score to watch.
+        patience : int
+            Number of updates without improvement before it is time to stop.
+
+        Returns
+        -------
+        EarlyStopping
+
+        Example
+        -------
+        >>> stopping = holdout.early_stopping("accuracy", patience=3)  # doctest: +SKIP
+        >>> stopping.update(model)  # doctest: +SKIP
         """
         kind = metric_of(metric)
         return EarlyStopping(lambda model: self.score(model, kind), kind.sign, whole("patience", patience))
@@ -438,6 +501,15 @@ class Holdout(NotCopyable):
         """Return a scorer for scikit-learn's ``scoring=``: greater is better.
 
         The rows that scikit-learn passes make the guess, and the holdout checks it.
+
+        Parameters
+        ----------
+        metric : Metric, str or function
+            The score of a model.
+
+        Returns
+        -------
+        HoldoutScorer
         """
         kind = metric_of(metric)
 

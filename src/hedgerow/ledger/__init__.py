@@ -3,8 +3,14 @@
 - ``chain``: a line of a ledger, and the hash by which each line fixes all lines before it.
 - ``store``: the lines in a database. ``sqlite`` and ``postgres`` add their connections and locks, ``urls`` finds the
   store of a URL.
-- ``durable``: the ledger itself. ``replay`` turns lines into entries, ``answer_log`` stores answers.
-- ``binding``: the table and the declared options that a ledger belongs to.
+- ``shared_chain``: the chain as far as one process has read it, beside others that write.
+- ``log``: charges and releases as lines. ``replay`` turns entries into lines and back.
+- ``stored_answers``: when answers are written, and how they are found again. ``answer_log`` has their form.
+- ``caps``: the shares of analysts and projects, and the filter that holds them to it.
+- ``snapshots``: the state of a ledger and its engine, from which it opens without reading everything.
+- ``turns``: the turn of a question among several processes.
+- ``account`` and ``binding``: the table, the options, the version and the fit that a ledger belongs to.
+- ``durable``: the ledger, composed of all these.
 - ``read_only`` and ``spending``: look at a ledger without its table.
 
 ``hr.open(…, ledger="sqlite:///people.ledger")`` makes such a ledger or resumes it. ``read`` opens one to look at,

@@ -10,7 +10,7 @@ import hashlib
 from collections.abc import Iterable
 from typing import Any
 
-from hedgerow._json import ordered, parse, spaced
+from hedgerow._json import parse, write_ordered, write_spaced
 from hedgerow.errors import InvalidInput, LedgerBroken
 from hedgerow.ledger.replay import FORMAT
 from hedgerow.privacy.accounts import BlocksQuestion
@@ -30,7 +30,7 @@ def name_of(bound: Bound[Any] | BlocksQuestion) -> str | None:
     """
     if isinstance(bound, BlocksQuestion):
         of_one = name_of(bound.question)
-        return None if of_one is None else _digest(spaced([*bound.blocks, of_one]))
+        return None if of_one is None else _digest(write_spaced([*bound.blocks, of_one]))
     if isinstance(bound, Linear):
         meaning = repr(bound.key)  # names, booleans and bytes, which every process shows alike
     else:
@@ -48,7 +48,7 @@ def _digest(meaning: str) -> str:
 def written(notes: Iterable[tuple[Bound[Any] | BlocksQuestion, Estimate]]) -> str:
     """Return the body of a line that stores these answers. Answers to questions that cannot be serialized are left out."""
     records = (_record(*note) for note in notes)
-    return ordered({"answers": [record for record in records if record is not None], "v": FORMAT})
+    return write_ordered({"answers": [record for record in records if record is not None], "v": FORMAT})
 
 
 def _record(bound: Bound[Any] | BlocksQuestion, estimate: Estimate) -> Note | None:

@@ -28,6 +28,7 @@ from hedgerow.privacy.noise import secret
 from hedgerow.serialize import dumps
 
 KEY, KEY_FILE = "HEDGEROW_LEDGER_KEY", "HEDGEROW_LEDGER_KEY_FILE"
+FIRST_FIT = "1"  # the fit of ledgers that note none
 LEAST = 32  # the least number of bytes of a key
 
 
@@ -36,11 +37,13 @@ class Binding:
     """The table and the declaration that a ledger belongs to.
 
     ``fingerprint`` returns the fingerprint of the table, which is as secret as the table. ``options`` are the options
-    with which the session is opened, by name, as public texts.
+    with which the session is opened, by name, as public texts. ``fit`` is the version of the rule by which the engine
+    fits its hypothesis to the entries.
     """
 
     fingerprint: Callable[[], str] = field(repr=False)
     options: Mapping[str, str]
+    fit: str = FIRST_FIT
 
 
 def declared(**options: Any) -> dict[str, str]:

@@ -9,10 +9,11 @@ end, the shorter chain is still valid. Only a ``Head`` that was noted elsewhere 
 from __future__ import annotations
 
 import hashlib
+import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from hedgerow._json import ordered
+from hedgerow._json import write_ordered
 from hedgerow.errors import InvalidInput, LedgerBroken
 
 NOTHING = "0" * 64  # the hash before the first line
@@ -59,6 +60,11 @@ class Line:
         return Head(self.number, self.hash, self.time)
 
 
+def now() -> int:
+    """Return the time of a new line."""
+    return time.time_ns() // 1000
+
+
 def next_line(before: Head, time: int, who: str, kind: str, body: str) -> Line:
     """Return the line that follows a head, with its hash."""
     number = before.number + 1
@@ -66,7 +72,7 @@ def next_line(before: Head, time: int, who: str, kind: str, body: str) -> Line:
 
 
 def _hash(before: str, *said: int | str) -> str:
-    return hashlib.sha256(ordered([before, *said]).encode()).hexdigest()
+    return hashlib.sha256(write_ordered([before, *said]).encode()).hexdigest()
 
 
 def checked(lines: Iterable[Line], before: Head) -> Iterator[Line]:

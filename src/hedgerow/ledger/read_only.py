@@ -10,15 +10,15 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from hedgerow.errors import InvalidInput, LedgerBroken
-from hedgerow.ledger import replay
+from hedgerow.ledger import binding, chain, replay
 from hedgerow.ledger import spending as views
-from hedgerow.ledger.binding import version_now
+from hedgerow.ledger.account import account_of
+from hedgerow.ledger.caps import EVERYBODY, cap_in
 from hedgerow.ledger.chain import Head
-from hedgerow.ledger.durable import EVERYBODY, account_of, cap_in, now
 from hedgerow.ledger.store import Store
 from hedgerow.ledger.urls import store_at
 from hedgerow.privacy.budget import Budget
-from hedgerow.privacy.ledger import Entry
+from hedgerow.privacy.entry import Entry
 from hedgerow.privacy.planned import Parts
 from hedgerow.serialize import LedgerTerms, decode
 
@@ -104,7 +104,7 @@ class Reading:
         Answers may differ from then on. What was spent stays spent.
         """
         with self._store.turn():
-            self._store.append([(now(), EVERYBODY, replay.ACCEPTED, replay.body(version=version_now()))])
+            self._store.append([(chain.now(), EVERYBODY, replay.ACCEPTED, replay.body(version=binding.version_now()))])
 
     def close(self) -> None:
         """Close every connection."""

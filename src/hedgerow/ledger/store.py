@@ -50,13 +50,10 @@ class Lost(Exception):
     """Raised when the server or the network has ended a connection."""
 
 
-class Store(ABC):
-    """The lines of one ledger. The subclasses in ``sqlite`` and ``postgres`` add connections and locks."""
+class Database(ABC):
+    """The connections to a database, and the turn that one process has at a time."""
 
     name: ClassVar[str]  # the name of the database, for messages
-    mark: ClassVar[str]  # the placeholder of a value in a statement
-    number: ClassVar[str]  # the SQL type of line numbers
-    there: ClassVar[str]  # a query that returns a row if the table of lines exists
     errors: tuple[type[Exception], ...]  # the exceptions of the driver
 
     def __init__(self, wait: float) -> None:
@@ -66,20 +63,12 @@ class Store(ABC):
         weakref.finalize(self, _close_all, self._open, os.getpid())
 
     @abstractmethod
-    def make_room(self) -> None:
-        """Make later appends faster, if possible. Call it within a turn."""
-
-    @abstractmethod
     def _connect(self) -> Any:
         """Return a new connection of the driver."""
 
     @abstractmethod
     def _is_lost(self, connection: Any) -> bool:
         """Return True if the server or the network has ended the connection."""
-
-    @abstractmethod
-    def _prepare_write(self, connection: Any, durable: bool) -> None:
-        """Begin a transaction: take the write lock, and set whether its commit waits for the disk."""
 
     @abstractmethod
     def _take_turn(self) -> None:
@@ -94,27 +83,6 @@ class Store(ABC):
     @abstractmethod
     def _forget_turn(self) -> None:
         """Close the connection that takes turns, which ends its turn."""
-
-    @abstractmethod
-    def _prepare_making(self, connection: Any) -> None:
-        """Begin the transaction that makes the tables, and keep other processes from making them meanwhile."""
-
-    def create(self) -> None:
-        """Make the tables if there are none."""
-
-        def make() -> None:
-            with self._connection() as connection:
-                self._prepare_making(connection)
-                for statement in TABLES:
-                    connection.execute(statement.format(number=self.number))
-                connection.commit()
-
-        if not self.exists():
-            self._tried("made", make)
-
-    def exists(self) -> bool:
-        """Return True if the ledger's tables exist."""
-        return bool(self._rows(self.there))
 
     # Connections
 
@@ -213,7 +181,66 @@ class Store(ABC):
         """True while this store holds the turn."""
         return self._depth > 0
 
-    # Lines
+    def close(self) -> None:
+        """Close every connection, which also ends every turn."""
+        self._idle.clear()
+        while self._open:
+            self.discard(self._open[-1])
+
+    def _tried(self, done: str, action: Callable[[], T]) -> T:
+        """Run an action on the database, and turn its failure into a refusal.
+
+        The refusal gives the reason, and contains nothing of what was to be written.
+        """
+        failures: tuple[type[Exception], ...] = (Lost, *self.errors)
+        try:
+            return action()
+        except failures as error:
+            trouble = _reason(error)
+        except TimeoutError:
+            trouble = f"another session had its turn for longer than {self.wait:g} s"
+        raise LedgerUnavailable(
+            f"The ledger on {self.name} must be {done} before anything is released. Found that it cannot be: "
+            f"{trouble}. Nothing was released, and what was charged stays spent. Repair that, and open the session "
+            "again."
+        )
+
+
+class Store(Database):
+    """The lines of one ledger in its database. The subclasses in ``sqlite`` and ``postgres`` add connections and locks."""
+
+    mark: ClassVar[str]  # the placeholder of a value in a statement
+    number: ClassVar[str]  # the SQL type of line numbers
+    there: ClassVar[str]  # a query that returns a row if the table of lines exists
+
+    @abstractmethod
+    def make_room(self) -> None:
+        """Make later appends faster, if possible. Call it within a turn."""
+
+    @abstractmethod
+    def _prepare_write(self, connection: Any, durable: bool) -> None:
+        """Begin a transaction: take the write lock, and set whether its commit waits for the disk."""
+
+    @abstractmethod
+    def _prepare_making(self, connection: Any) -> None:
+        """Begin the transaction that makes the tables, and keep other processes from making them meanwhile."""
+
+    def create(self) -> None:
+        """Make the tables if there are none."""
+
+        def make() -> None:
+            with self._connection() as connection:
+                self._prepare_making(connection)
+                for statement in TABLES:
+                    connection.execute(statement.format(number=self.number))
+                connection.commit()
+
+        if not self.exists():
+            self._tried("made", make)
+
+    def exists(self) -> bool:
+        """Return True if the ledger's tables exist."""
+        return bool(self._rows(self.there))
 
     def head(self) -> Head:
         """Return the head of the chain: the number, hash and time of the last line."""
@@ -293,30 +320,6 @@ class Store(ABC):
         """Return the snapshot that belongs to a line."""
         found: str = self._rows(f"SELECT body FROM hedgerow_snapshots WHERE number = {self.mark}", (number,))[0][0]
         return found
-
-    def close(self) -> None:
-        """Close every connection, which also ends every turn."""
-        self._idle.clear()
-        while self._open:
-            self.discard(self._open[-1])
-
-    def _tried(self, done: str, action: Callable[[], T]) -> T:
-        """Run an action on the database, and turn its failure into a refusal.
-
-        The refusal gives the reason, and contains nothing of what was to be written.
-        """
-        failures: tuple[type[Exception], ...] = (Lost, *self.errors)
-        try:
-            return action()
-        except failures as error:
-            trouble = _reason(error)
-        except TimeoutError:
-            trouble = f"another session had its turn for longer than {self.wait:g} s"
-        raise LedgerUnavailable(
-            f"The ledger on {self.name} must be {done} before anything is released. Found that it cannot be: "
-            f"{trouble}. Nothing was released, and what was charged stays spent. Repair that, and open the session "
-            "again."
-        )
 
 
 def _close_all(connections: list[Any], process: int) -> None:

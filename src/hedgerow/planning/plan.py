@@ -26,8 +26,10 @@ class Option:
     """One mechanism in a plan.
 
     - ``how``: the way to use it. ``by``: the theorem or simulation that the numbers come from.
-    - ``error``: all answers are within it, with probability 1 − β, at the stated rows. None if nothing is promised.
-    - ``rows``: the number of rows that promises the stated accuracy. None if it is not known.
+    - ``error``: at the stated rows all answers are within it, with probability 1 − β. None if there is no such bound.
+    - ``rows``: the number of rows that the stated accuracy needs. None if it is not known.
+    - ``simulated``: True if ``error`` and ``rows`` come from simulated sessions. They are then examples and no bounds:
+      ``error`` is the widest bar of one such session, and a session on another table may have wider ones.
     - ``typical``: the mean error in a simulation.
     """
 
@@ -38,11 +40,28 @@ class Option:
     error: float | None = None
     rows: float | None = None
     typical: float | None = None
+    simulated: bool = False
 
 
 @dataclass(frozen=True)
 class Plan:
-    """The options that ``hr.plan`` found, the best first, with the facts that they rest on."""
+    """The options that ``hr.plan`` found, with the facts that they rest on.
+
+    Attributes
+    ----------
+    options : tuple of Option
+        One option for each mechanism, the best first.
+    epsilon, delta : float
+        The privacy budget.
+    cells, queries : int
+        The size of the universe, and the number of questions.
+    beta : float
+        The probability that some answer is farther off than promised.
+    rows, accuracy : int or float, optional
+        The number of rows and the wanted error, as given to ``hr.plan``.
+    population : str or None
+        What follows for the population from which the rows are drawn, if ``rows`` is given.
+    """
 
     options: tuple[Option, ...]
     epsilon: float
@@ -53,7 +72,6 @@ class Plan:
     rows: int | None
     accuracy: float | None
     population: str | None
-    """What follows for the population from which the rows are drawn, if the number of rows is given."""
 
     @property
     def best(self) -> Option:
@@ -64,27 +82,35 @@ class Plan:
     def sentence(self) -> str:
         """The recommendation, as one sentence."""
         best, asked = self.best, f"{self.queries:,} questions at ε = {self.epsilon:g}, δ = {self.delta:g}"
-        kind = "questions may depend on answers" if best.adaptive else "questions must be known in advance"
+        kind = "Questions may depend on answers." if best.adaptive else "Questions must be known in advance."
         if self.rows is not None:
             if best.error is None:
                 return (
-                    f"Nothing is promised for {asked} with {self.rows:,} rows. Spend more, ask less, or use coarser "
-                    "columns."
+                    f"No mechanism promises anything for {asked} with {self.rows:,} rows. Spend more, ask less, or use "
+                    "coarser columns."
                 )
-            does = "promises" if best.typical is None else "promised, in a simulation,"
-            promise = (
-                f"{asked} about {self.rows:,} rows: {best.mechanism} ({best.how}) {does} ± {best.error:.3g} of each"
+            about = f"{asked} about {self.rows:,} rows: {best.mechanism} ({best.how})"
+            if best.simulated:
+                return (
+                    f"{about}. The bars of a simulated session were at most ± {best.error:.3g}, which is no bound: on "
+                    f"your table they may be wider. The bars that a session states hold for all of its answers "
+                    f"together with probability {1 - self.beta:.0%}. {kind}"
+                )
+            return (
+                f"{about} promises an error of at most ± {best.error:.3g} for every answer, with probability "
+                f"{1 - self.beta:.0%} for all of them together. {kind}"
             )
-            return f"{promise}, of all together with {1 - self.beta:.0%}; {kind}."
         if best.rows is None:
             return (
-                f"No number of rows that was looked at promises ± {self.accuracy:g} for {asked}. Spend more, or ask "
-                "for less."
+                f"No number of rows that was tried promises ± {self.accuracy:g} for {asked}. Spend more, or ask for "
+                "less."
             )
-        return (
-            f"{asked}, each within ± {self.accuracy:g}: {best.mechanism} ({best.how}) needs about {best.rows:,.0f} "
-            f"rows; {kind}."
+        needs = (
+            f"needed about {best.rows:,.0f} rows in a simulation, which is no bound: your table may need more"
+            if best.simulated
+            else f"needs {best.rows:,.0f} rows"
         )
+        return f"{asked}, each within ± {self.accuracy:g}: {best.mechanism} ({best.how}) {needs}. {kind}"
 
     @property
     def json(self) -> str:
@@ -95,7 +121,7 @@ class Plan:
     @property
     def columns(self) -> tuple[str, ...]:
         """The headings of the table of options."""
-        held = ("every answer within",) if self.rows is not None else ()
+        held = ("error of all answers",) if self.rows is not None else ()
         needed = (f"rows for ± {self.accuracy:g}",) if self.accuracy is not None else ()
         return ("mechanism", *held, "typically", *needed, "adaptive", "by")
 
@@ -104,8 +130,8 @@ class Plan:
         """The options as rows of text, under ``columns``."""
         found = []
         for o in self.options:
-            held = (_format(o.error),) if self.rows is not None else ()
-            needed = ("–" if o.rows is None else f"{o.rows:,.0f}" if o.rows < 1e9 else f"{o.rows:.2g}",)
+            held = (_error(o),) if self.rows is not None else ()
+            needed = (_rows(o),)
             typical = "–" if o.typical is None else f"± {o.typical:.2g}"
             adaptive = "yes" if o.adaptive else "no"
             found.append((o.mechanism, *held, typical, *(needed if self.accuracy is not None else ()), adaptive, o.by))
@@ -139,8 +165,8 @@ def plan(
 
     A plan is free, because no table is read. Errors are fractions of the rows, and hold for all questions together. The
     errors of the textbook mechanisms come from theorems. Those of the practical profile come from a simulation, on
-    uniform independent columns or on rows drawn from ``public``. Its bars are guarantees for that session, and an
-    example for yours.
+    uniform independent columns or on rows drawn from ``public``. They are an example and no bound: a session on your
+    table states its own bars, which may be wider.
 
     Parameters
     ----------
@@ -219,7 +245,7 @@ def _theorem_option(mechanism: Any, rows: int | None, accuracy: float | None) ->
 def _simulated_option(
     universe: Universe, budget: Budget, rows: int | None, accuracy: float | None, **about: Any
 ) -> Option:
-    """Return the option of the practical profile, by simulation."""
+    """Return the option of the practical profile. Its numbers are those of simulated sessions, and no bounds."""
     error = needed = typical = None
     on = "uniform columns" if about["public"] is None else "public rows"
     by = f"simulation on {on}"
@@ -234,7 +260,7 @@ def _simulated_option(
         tried, enough = simulation.rows_for(accuracy, universe, budget, rows or 20_000, **about)
         needed = float(tried.rows) if enough else None
         typical = tried.typical if typical is None else typical
-    return Option("practical profile", True, "hr.open", by, error, needed, typical)
+    return Option("practical profile", True, "hr.open", by, error, needed, typical, simulated=True)
 
 
 def _useful(error: float | None) -> float | None:
@@ -247,5 +273,16 @@ def _rank(option: Option, by_error: bool) -> float:
     return math.inf if found is None else found
 
 
-def _format(error: float | None) -> str:
-    return "nothing" if error is None else f"± {error:.3g}"
+def _error(option: Option) -> str:
+    """Show the error of an option: a bound, or what a simulation showed."""
+    if option.error is None:
+        return "no bound"
+    return f"{'about' if option.simulated else 'at most'} {option.error:.3g}"
+
+
+def _rows(option: Option) -> str:
+    """Show the rows of an option: enough by a theorem, or enough in a simulation."""
+    if option.rows is None:
+        return "–"
+    rows = f"{option.rows:,.0f}" if option.rows < 1e9 else f"{option.rows:.2g}"
+    return f"about {rows}" if option.simulated else rows

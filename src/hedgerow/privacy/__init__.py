@@ -2,7 +2,10 @@
 
 - ``events``: frozen records of what is drawn. The sampler and the accountant read the same record.
 - ``budget``: the total (ε, δ), the price of an event, and the sensitivities that the neighbours imply.
-- ``ledger``: charges events to a budget and issues receipts.
+- ``filter``: may this be charged? ``log``: the entries of what was (``entry``). ``replay``: from entries to sums, and the
+  charges that a repeated opening meets. ``answer_log``: the answers that were given. ``bills``: the charges of a question.
+- ``receipt``: charges through the filter into the log, and permits the draws.
+- ``ledger``: these parts, composed under one lock.
 - ``accounts``: several ledgers, one per block of rows.
 - ``allowance``: a part of a budget, and the noise that it buys.
 - ``noise``: draws, against receipts only.

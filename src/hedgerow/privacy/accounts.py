@@ -98,37 +98,53 @@ class Accounts:
         with contextlib.ExitStack() as stack:
             yield Bills([stack.enter_context(ledger.asking(question)) for ledger in self._ledgers])
 
-    @contextlib.contextmanager
-    def at_once(self) -> Iterator[None]:
-        """Collect answers in every block and write them together at the end (see ``Ledger.at_once``)."""
-        with contextlib.ExitStack() as stack:
-            for ledger in self._ledgers:
-                stack.enter_context(ledger.at_once())
-            yield
-
-    def following(self, learn: object, ask: Callable[[], T]) -> T:
-        """Run ``ask`` under the ``following`` of every ledger, each with the ``learn`` function of its own block.
+    def retry_when_behind(self, learn: object, ask: Callable[[], T]) -> T:
+        """Run ``ask`` under the ``retry_when_behind`` of every ledger, each with the ``learn`` function of its own block.
 
         The ``learn`` argument is ignored. It is there so that an ``Accounts`` can stand in for a ledger.
         """
         for ledger, each in zip(self._ledgers, self._learn, strict=True):
-            ask = partial(ledger.following, each, ask)
+            ask = partial(ledger.retry_when_behind, each, ask)
         return ask()
 
-    # Answers about several blocks are stored in the ledger of the last block.
+    @property
+    def answer_log(self) -> AnswersOfBlocks:
+        """The answers to questions about exactly these blocks."""
+        return AnswersOfBlocks(self._names, self._ledgers)
+
+    def answers(self) -> Sequence[tuple[Any, Any]]:
+        """Return the stored questions about exactly these blocks, with their answers."""
+        return self.answer_log.answers()
+
+
+@final
+@dataclass(frozen=True)
+class AnswersOfBlocks:
+    """The answers to questions about several blocks. They are stored in the ledger of the last block."""
+
+    names: tuple[str, ...]
+    ledgers: tuple[Ledger, ...]
 
     def note(self, question: Any, answer: Any) -> None:
         """Store an answer about these blocks, to be returned when the question is repeated."""
-        self._ledgers[-1].note(BlocksQuestion(self._names, question), answer)
+        self.ledgers[-1].answer_log.note(BlocksQuestion(self.names, question), answer)
 
     def recall(self, question: Any) -> Any | None:
         """Return the stored answer to a question about exactly these blocks, or None."""
-        return self._ledgers[-1].recall(BlocksQuestion(self._names, question))
+        return self.ledgers[-1].answer_log.recall(BlocksQuestion(self.names, question))
 
     def answers(self) -> Sequence[tuple[Any, Any]]:
         """Return the stored questions about exactly these blocks, with their answers."""
         return tuple(
             (asked.question, answer)
-            for asked, answer in self._ledgers[-1].answers()
-            if isinstance(asked, BlocksQuestion) and asked.blocks == self._names
+            for asked, answer in self.ledgers[-1].answers()
+            if isinstance(asked, BlocksQuestion) and asked.blocks == self.names
         )
+
+    @contextlib.contextmanager
+    def at_once(self) -> Iterator[None]:
+        """Collect answers in every block and write them together at the end (see ``AnswerLog.at_once``)."""
+        with contextlib.ExitStack() as stack:
+            for ledger in self.ledgers:
+                stack.enter_context(ledger.answer_log.at_once())
+            yield

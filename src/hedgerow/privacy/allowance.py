@@ -26,7 +26,7 @@ from __future__ import annotations
 import contextlib
 import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, final
 
 import scipy  # a lazy import: scipy loads its submodules when they are first named
@@ -35,8 +35,11 @@ from hedgerow._checks import positive
 from hedgerow.errors import BudgetExceeded, InvalidInput
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.conversion import gaussian_delta, gaussian_epsilon, gaussian_mu
+from hedgerow.privacy.entry import Entry
 from hedgerow.privacy.events import Event, Exponential, Gaussian, Laplace, grid_at_most
-from hedgerow.privacy.ledger import FIT, Accountant, HasLedger, Ledger, Receipt
+from hedgerow.privacy.filter import FIT, Filter
+from hedgerow.privacy.ledger import Accountant, HasLedger, Ledger, LedgerParts
+from hedgerow.privacy.receipt import Receipt
 
 Payer = Budget | Ledger | HasLedger
 
@@ -156,16 +159,18 @@ class Amount:
 
 
 @final
-class OneCallLedger(Ledger):
-    """A ledger in which a Budget pays for one call, whose events are all charged together.
+class CallFilter(Filter):
+    """A filter that admits one charge, and certifies all of its events together.
 
     Costs and spending are stated as the ε of the call.
     """
 
+    _certified: float | None = None  # the ε of the call, once it is charged
+
     @property
     def spent(self) -> float:
         """The ε that the call has spent."""
-        return math.fsum(entry.cost for entry in self.entries())
+        return self._certified or 0.0
 
     @property
     def spent_epsilon(self) -> float:
@@ -175,14 +180,16 @@ class OneCallLedger(Ledger):
     @property
     def remaining(self) -> float:
         """The amount left, in the budget's currency: all of it before the call is charged, and nothing afterwards."""
-        return 0.0 if self.entries() else self.budget.total
+        return self.budget.total if self._certified is None else 0.0
 
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.budget!r}, spent={self.spent:.4g} epsilon)"
+    def count(self, entry: Entry) -> None:
+        """Add the events of the call to the sums."""
+        super().count(entry)
+        self._certified = entry.cost
 
-    def _admitted(self, planned: tuple[Event, ...], costs: list[float]) -> float:
+    def admit(self, planned: tuple[Event, ...], costs: Sequence[float]) -> float:
         """Return the ε of the events, or refuse them."""
-        if self.entries():
+        if self._certified is not None:
             raise BudgetExceeded(
                 "A Budget must be charged once, for one call. Found a second charge. Charge all events of the call "
                 "together."
@@ -203,6 +210,20 @@ class OneCallLedger(Ledger):
         accountant = Accountant(self.budget, slack=math.fsum(event.delta for event in planned))
         accountant.charge(*planned)
         return accountant.spent_epsilon
+
+
+@final
+class OneCallLedger(Ledger):
+    """A ledger in which a Budget pays for one call, whose events are all charged together.
+
+    Costs and spending are stated as the ε of the call.
+    """
+
+    def __init__(self, budget: Budget) -> None:
+        super().__init__(LedgerParts.in_memory(CallFilter(budget)))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.budget!r}, spent={self.spent:.4g} epsilon)"
 
 
 def _is_continuous(event: Event) -> bool:

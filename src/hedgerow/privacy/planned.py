@@ -32,13 +32,13 @@ from hedgerow._types import Array
 from hedgerow.privacy.conversion import largest_rho
 from hedgerow.privacy.events import Event, Planned
 
-MARGIN = 1e-8  # share of ε and δ kept for rounding, for the ledger's tolerance FIT, and for noise being discrete
+MARGIN = 1e-8  # share of ε and δ kept for rounding, for the filter's tolerance FIT, and for noise being discrete
 CELLS = 2**13  # the number of cells into which the range of Z is divided
 LOWEST = -9.0  # the lowest cell ends this many standard deviations from the mean of Z, and contains all that is below
 TAIL = 1e-6  # share of δ: the upper tail of Z of this probability counts as a failure
 # Outside these limits planned noise has no price of its own: it costs as much as any other noise.
 LEAST_EPSILON, MOST_EPSILON, LEAST_DELTA = 1e-6, 1e3, 1e-200
-LEAST_PRICE = 0.25  # a lower price would let the ledger's tolerance, ``ledger.FIT`` of the total, buy too much
+LEAST_PRICE = 0.25  # a lower price would let the ledger's tolerance, ``filter.FIT`` of the total, buy too much
 # Values of b to try. Every b gives a valid bound, so the list only needs one close to the best for each loss.
 ORDERS: Array = np.geomspace(1e-12, 1e12, 4000)
 

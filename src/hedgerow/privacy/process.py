@@ -9,6 +9,7 @@ without telling Python.
 from __future__ import annotations
 
 import os
+import threading
 from typing import Any, Self
 
 from hedgerow.errors import InvalidInput
@@ -62,3 +63,22 @@ class NotCopyable:
             f"A {type(self).__name__} must stay in its process. Found an attempt to pickle it. Pass its answers "
             "instead."
         )
+
+
+class OwnersLock:
+    """The lock of an account. It can be taken only in the process that made the account, by one thread at a time."""
+
+    def __init__(self) -> None:
+        self._home, self._lock = ProcessGuard(), threading.RLock()
+
+    def __enter__(self) -> None:
+        # Check the process before the lock: in a fork the lock may be held by a thread that does not exist there.
+        self._home.require("An account", "Ask there, and pass on the answers.")
+        self._lock.acquire()
+
+    def __exit__(self, *raised: object) -> None:
+        self._lock.release()
+
+    def share(self, other: OwnersLock) -> None:
+        """Become one lock with another, so that threads take turns in both together."""
+        self._lock = other._lock

@@ -362,6 +362,14 @@ def conjunction(*flags: str, **predicates: Any) -> Query:
         Names of flags.
     **predicates
         Further predicates, as in ``count``.
+
+    Returns
+    -------
+    Query
+
+    Example
+    -------
+    >>> conjunction("smoker", "married", sex="F")  # doctest: +SKIP
     """
     return Count((*((name, True) for name in flags), *predicates.items()))
 
@@ -373,6 +381,14 @@ def any_of(*parts: Query | str) -> Query:
     ----------
     *parts : Query or str
         Counts; a name stands for the flag of that name.
+
+    Returns
+    -------
+    Query
+
+    Example
+    -------
+    >>> any_of("smoker", count(age=(65, None)))  # doctest: +SKIP
     """
     if not parts:
         raise InvalidInput("any_of must have at least one part. Found none. Name a flag or give a count.")
@@ -386,6 +402,14 @@ def marginal(*attributes: str) -> Query:
     ----------
     *attributes : str
         Names of the attributes. The axes of the array are in this order.
+
+    Returns
+    -------
+    Query
+
+    Example
+    -------
+    >>> marginal("age", "sex")  # doctest: +SKIP
     """
     if not attributes:
         raise InvalidInput("A marginal must have at least one attribute. Found none. Name the attributes.")
@@ -393,17 +417,63 @@ def marginal(*attributes: str) -> Query:
 
 
 def interval(attribute: str, low: Any, high: Any) -> Query:
-    """Ask for the fraction of records with low <= attribute <= high."""
+    """Ask for the fraction of records with low <= attribute <= high.
+
+    Parameters
+    ----------
+    attribute : str
+        An ordered attribute.
+    low, high
+        The ends of the range. None leaves an end open.
+
+    Returns
+    -------
+    Query
+
+    Example
+    -------
+    >>> interval("age", 40, 65)  # doctest: +SKIP
+    """
     return count({attribute: (low, high)})
 
 
 def threshold(attribute: str, at_most: Any) -> Query:
-    """Ask for the fraction of records with attribute <= at_most: the empirical distribution function."""
+    """Ask for the fraction of records with attribute <= at_most: the empirical distribution function.
+
+    Parameters
+    ----------
+    attribute : str
+        An ordered attribute.
+    at_most
+        The largest value that counts.
+
+    Returns
+    -------
+    Query
+
+    Example
+    -------
+    >>> threshold("age", 40)  # doctest: +SKIP
+    """
     return count({attribute: (None, at_most)})
 
 
 def parity(*attributes: str) -> Query:
-    """Ask for the fraction of records in which an odd number of the named two-valued attributes hold."""
+    """Ask for the fraction of records in which an odd number of the named two-valued attributes hold.
+
+    Parameters
+    ----------
+    *attributes : str
+        Names of two-valued attributes.
+
+    Returns
+    -------
+    Query
+
+    Example
+    -------
+    >>> parity("smoker", "married")  # doctest: +SKIP
+    """
     if not attributes:
         raise InvalidInput("A parity must have at least one attribute. Found none. Name the attributes.")
     return Parity(tuple(attributes))
@@ -418,6 +488,14 @@ def linear(attributes: str | Sequence[str], weights: ArrayLike) -> Query:
         The attributes that the function depends on.
     weights : array_like
         The value of the function at each cell, with one axis per attribute in the given order.
+
+    Returns
+    -------
+    Query
+
+    Example
+    -------
+    >>> linear("age", [0, 0, 0.5, 1])  # doctest: +SKIP
     """
     names = (attributes,) if isinstance(attributes, str) else tuple(attributes)
     return WeightedQuery(names, np.array(weights, dtype=float))

@@ -377,6 +377,17 @@ def mean(attribute: str, where: Query | None = None) -> Query:
     The interval holds whatever the values inside each bin are. The estimate uses the representative value of each bin.
     Cells without a number (``other``, ``missing``) are left out.
 
+    Parameters
+    ----------
+    attribute : str
+        A numeric attribute.
+    where : Query, optional
+        A count that selects the records. Default: all.
+
+    Returns
+    -------
+    Query
+
     Example
     -------
     >>> mean("age", where=count(sex="F"))  # doctest: +SKIP
@@ -385,12 +396,42 @@ def mean(attribute: str, where: Query | None = None) -> Query:
 
 
 def share(part: Query, where: Query) -> Query:
-    """Ask for the fraction of the records of ``where`` for which ``part`` holds too."""
+    """Ask for the fraction of the records of ``where`` for which ``part`` holds too.
+
+    Parameters
+    ----------
+    part : Query
+        A count.
+    where : Query
+        A count that selects the records.
+
+    Returns
+    -------
+    Query
+
+    Example
+    -------
+    >>> share(count(smoker=True), where=count(sex="F"))  # doctest: +SKIP
+    """
     return Share(part, where)
 
 
 def ratio(above: Query, below: Query) -> Query:
-    """Ask for the ratio of two counts, ``above`` divided by ``below``."""
+    """Ask for the ratio of two counts, ``above`` divided by ``below``.
+
+    Parameters
+    ----------
+    above, below : Query
+        Two counts: the numerator and the denominator.
+
+    Returns
+    -------
+    Query
+
+    Example
+    -------
+    >>> ratio(count(sex="F"), count(sex="M"))  # doctest: +SKIP
+    """
     return Ratio(above, below)
 
 

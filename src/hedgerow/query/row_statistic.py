@@ -74,6 +74,10 @@ def statistic(
         Call the function with arrays instead; it returns one value per row. The caller vouches that each value depends
         on its own row only, to the last bit.
 
+    Returns
+    -------
+    RowStatistic
+
     Example
     -------
     >>> session.ask(statistic(lambda age: age > 40, ["age"], within=0.05))  # doctest: +SKIP

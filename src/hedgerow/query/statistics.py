@@ -986,6 +986,14 @@ def quantile(attribute: str, q: float, where: Query | None = None) -> Query:
         The fraction, from 0 to 1.
     where : Query, optional
         A count that selects the records. Default: all.
+
+    Returns
+    -------
+    Query
+
+    Example
+    -------
+    >>> quantile("age", 0.9)  # doctest: +SKIP
     """
     return QuantileStatistic(attribute, q, where)
 
@@ -994,7 +1002,24 @@ def interpolated_quantile(attribute: str, q: float, where: Query | None = None) 
     """Ask for a quantile interpolated linearly between neighboring values, as SQL's ``quantile_cont``.
 
     It is the value at rank q·(m − 1) of the m records in order, counted from 0. If neighboring records are far apart, a
-    few records more or less move it far, and the error bar is that wide. The parameters are those of ``quantile``.
+    few records more or less move it far, and the error bar is that wide.
+
+    Parameters
+    ----------
+    attribute : str
+        A numeric attribute.
+    q : float
+        The fraction, from 0 to 1.
+    where : Query, optional
+        A count that selects the records. Default: all.
+
+    Returns
+    -------
+    Query
+
+    Example
+    -------
+    >>> interpolated_quantile("age", 0.9)  # doctest: +SKIP
     """
     return InterpolatedQuantile(attribute, q, where)
 
@@ -1002,13 +1027,42 @@ def interpolated_quantile(attribute: str, q: float, where: Query | None = None) 
 def median(attribute: str, where: Query | None = None) -> Query:
     """Ask for the smallest value v such that at least half of the records have a value of at most v.
 
-    ``where`` is a count that selects the records.
+    Parameters
+    ----------
+    attribute : str
+        A numeric attribute.
+    where : Query, optional
+        A count that selects the records. Default: all.
+
+    Returns
+    -------
+    Query
+
+    Example
+    -------
+    >>> median("age", where=count(sex="F"))  # doctest: +SKIP
     """
     return QuantileStatistic(attribute, 0.5, where)
 
 
 def total(attribute: str, where: Query | None = None) -> Query:
-    """Ask for the sum of an attribute over the records, or over those of ``where``."""
+    """Ask for the sum of an attribute over the records, or over those of ``where``.
+
+    Parameters
+    ----------
+    attribute : str
+        A numeric attribute.
+    where : Query, optional
+        A count that selects the records. Default: all.
+
+    Returns
+    -------
+    Query
+
+    Example
+    -------
+    >>> total("visits")  # doctest: +SKIP
+    """
     return Total(attribute, where)
 
 
@@ -1016,12 +1070,43 @@ def variance(attribute: str, where: Query | None = None) -> Query:
     """Ask for the variance of an attribute over the records, or over those of ``where``.
 
     It is the mean squared distance from the mean.
+
+    Parameters
+    ----------
+    attribute : str
+        A numeric attribute.
+    where : Query, optional
+        A count that selects the records. Default: all.
+
+    Returns
+    -------
+    Query
+
+    Example
+    -------
+    >>> variance("age")  # doctest: +SKIP
     """
     return Variance(attribute, where)
 
 
 def correlation(first: str, second: str, where: Query | None = None) -> Query:
-    """Ask for Pearson's correlation of two attributes over the records, or over those of ``where``."""
+    """Ask for Pearson's correlation of two attributes over the records, or over those of ``where``.
+
+    Parameters
+    ----------
+    first, second : str
+        Two numeric attributes.
+    where : Query, optional
+        A count that selects the records. Default: all.
+
+    Returns
+    -------
+    Query
+
+    Example
+    -------
+    >>> correlation("age", "visits")  # doctest: +SKIP
+    """
     return Correlation(first, second, where)
 
 
@@ -1039,12 +1124,29 @@ def histogram(attribute: str, edges: Sequence[float] | None = None, where: Query
         Increasing edges of the bins. Default: the cells of the universe.
     where : Query, optional
         A count that selects the records. Default: all.
+
+    Returns
+    -------
+    Query
+
+    Example
+    -------
+    >>> histogram("age", edges=[20, 40, 60, 80])  # doctest: +SKIP
     """
     return Histogram(attribute, None if edges is None else tuple(edges), where)
 
 
 def group_by(*attributes: str) -> Groups:
     """Group records by the cells of some attributes. The methods of the result ask one question of all groups.
+
+    Parameters
+    ----------
+    *attributes : str
+        Names of the attributes.
+
+    Returns
+    -------
+    Groups
 
     Example
     -------
@@ -1060,12 +1162,41 @@ def top(attribute: str, k: int) -> Query:
 
     After them come all values that the error bars do not exclude from the top k. If there are none, the answer is
     certain.
+
+    Parameters
+    ----------
+    attribute : str
+        The attribute.
+    k : int
+        Number of values.
+
+    Returns
+    -------
+    Query
+
+    Example
+    -------
+    >>> top("job", 3)  # doctest: +SKIP
     """
     return Top(attribute, k)
 
 
 def difference(first: Query, second: Query) -> Query:
-    """Ask for one number minus another: two counts, means, shares and so on."""
+    """Ask for one number minus another: two counts, means, shares and so on.
+
+    Parameters
+    ----------
+    first, second : Query
+        The question, and the question to subtract from it.
+
+    Returns
+    -------
+    Query
+
+    Example
+    -------
+    >>> difference(mean("age", count(sex="F")), mean("age", count(sex="M")))  # doctest: +SKIP
+    """
     return Difference(first, second)
 
 

@@ -209,6 +209,10 @@ def marginals(k: int, *, most_cells: int | None = None) -> Workload:
     most_cells : int, optional
         Leave out tables with more cells.
 
+    Returns
+    -------
+    Workload
+
     Example
     -------
     >>> marginals(2)
@@ -218,17 +222,47 @@ def marginals(k: int, *, most_cells: int | None = None) -> Workload:
 
 
 def intervals(attribute: str) -> Workload:
-    """All intervals of the cells of one ordered attribute. Their VC dimension is 2."""
+    """All intervals of the cells of one ordered attribute. Their VC dimension is 2.
+
+    Parameters
+    ----------
+    attribute : str
+        An ordered attribute.
+
+    Returns
+    -------
+    Workload
+    """
     return Intervals(attribute)
 
 
 def thresholds(attribute: str) -> Workload:
-    """All thresholds ``attribute <= t``, with t one of its cells. Their VC dimension is 1."""
+    """All thresholds ``attribute <= t``, with t one of its cells. Their VC dimension is 1.
+
+    Parameters
+    ----------
+    attribute : str
+        An ordered attribute.
+
+    Returns
+    -------
+    Workload
+    """
     return Thresholds(attribute)
 
 
 def parities(k: int | None = None) -> Workload:
-    """Parities of up to k two-valued attributes. Over all d of them the VC dimension is d."""
+    """Parities of up to k two-valued attributes. Over all d of them the VC dimension is d.
+
+    Parameters
+    ----------
+    k : int, optional
+        Largest number of attributes. Default: all.
+
+    Returns
+    -------
+    Workload
+    """
     return Parities(k)
 
 
@@ -241,6 +275,10 @@ def conjunctions(k: int | None = None, *, monotone: bool = True) -> Workload:
         Largest number of attributes. Default: all.
     monotone : bool
         Leave out conjunctions with negated attributes.
+
+    Returns
+    -------
+    Workload
     """
     return Conjunctions(k, monotone)
 

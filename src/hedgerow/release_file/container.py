@@ -28,7 +28,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow._json import Json, kind_of, ordered, parse
+from hedgerow._json import Json, kind_of, parse, write_ordered
 from hedgerow._memory import format_bytes
 from hedgerow.errors import HedgerowError, InvalidRelease
 from hedgerow.release_file.signing import PrivateKey, PublicKey, public_key, sign, verify
@@ -116,7 +116,7 @@ def _without_arrays(record: Json, arrays: list[NDArray[Any]], places: dict[str, 
 
 def _compact(record: Json) -> bytes:
     """Return the JSON text of a record, with fields in their order."""
-    return ordered(record).encode()
+    return write_ordered(record).encode()
 
 
 def _npy(array: NDArray[Any]) -> bytes:

@@ -38,7 +38,7 @@ from hedgerow.universe.attributes import not_
 from hedgerow.universe.labels import read_label, write_label
 
 
-def _sorted(records: Iterable[Json]) -> list[Json]:
+def _sort_records(records: Iterable[Json]) -> list[Json]:
     """Return distinct records, sorted by their text."""
     return [record for _, record in sorted({canonical(record): record for record in records}.items())]
 
@@ -90,7 +90,9 @@ def _end(end: Any) -> Any:
 
 
 def _write_count(query: Count) -> dict[str, Json]:
-    return {"predicates": _sorted([write_text("A name", name), _write_predicate(p)] for name, p in query.predicates)}
+    return {
+        "predicates": _sort_records([write_text("A name", name), _write_predicate(p)] for name, p in query.predicates)
+    }
 
 
 def _read_count(predicates: Json) -> Count:
@@ -130,7 +132,7 @@ def _read_mean(attribute: Json, where: Json) -> Any:
 
 
 def _write_combined(query: CombinedQuery) -> dict[str, Json]:
-    return {"operation": query.operation, "parts": _sorted(encode(part) for part in query.parts)}
+    return {"operation": query.operation, "parts": _sort_records(encode(part) for part in query.parts)}
 
 
 def _read_not(part: Json) -> Any:

@@ -56,6 +56,10 @@ def from_json(record: Json, of: type[T] = object) -> T:  # type: ignore[assignme
     of : type
         The expected type. Anything else is refused.
 
+    Returns
+    -------
+    object
+
     Raises
     ------
     InvalidInput
@@ -80,12 +84,34 @@ def from_json(record: Json, of: type[T] = object) -> T:  # type: ignore[assignme
 
 
 def dumps(thing: Any) -> str:
-    """Return the canonical JSON text of an object. See ``to_json``."""
+    """Return the canonical JSON text of an object. See ``to_json``.
+
+    Parameters
+    ----------
+    thing
+        A question, universe, workload, loss, set, event, measurement or answer.
+
+    Returns
+    -------
+    str
+    """
     return _bounded(canonical(to_json(thing)))
 
 
 def loads(text: str, of: type[T] = object) -> T:  # type: ignore[assignment]
-    """Rebuild the object from the text that ``dumps`` returned. See ``from_json``."""
+    """Rebuild the object from the text that ``dumps`` returned. See ``from_json``.
+
+    Parameters
+    ----------
+    text : str
+        The text.
+    of : type
+        The expected type. Anything else is refused.
+
+    Returns
+    -------
+    object
+    """
     try:
         record = parse(_bounded(text), distinct=True)
     except InvalidInput:

@@ -154,14 +154,14 @@ def write_array(array: NDArray[Any]) -> dict[str, Json]:
         )
     items = array.astype(DTYPES[dtype], copy=False).tobytes()  # in C order
     if dtype == "bool":
-        data = _packed(items) if len(items) <= REMEMBERED else _packed.__wrapped__(items)
+        data = _pack(items) if len(items) <= REMEMBERED else _pack.__wrapped__(items)
     else:
         data = _base64(items)
     return {"kind": "array", "dtype": dtype, "shape": list(array.shape), "data": data}
 
 
 @lru_cache(maxsize=4096)  # the same few masks come again and again in the answers of a ledger
-def _packed(truths: bytes) -> str:
+def _pack(truths: bytes) -> str:
     return _base64(np.packbits(np.frombuffer(truths, bool)).tobytes())
 
 
@@ -188,13 +188,13 @@ def read_array(record: Json, *dtypes: str) -> NDArray[Any]:
         items = base64.b64decode(text.encode("ascii"), validate=True)
     except (ValueError, binascii.Error):
         refuse("The data of an array", "base64", data)
-    array = _unpacked(items, dtype, cells) if len(items) == length else None
+    array = _unpack(items, dtype, cells) if len(items) == length else None
     if array is None or write_array(array)["data"] != text:
         refuse("The data of an array", "base64 with nothing but zeros beyond its items", data)
     return array.reshape(sizes)
 
 
-def _unpacked(items: bytes, dtype: str, cells: int) -> NDArray[Any]:
+def _unpack(items: bytes, dtype: str, cells: int) -> NDArray[Any]:
     """Return the items of an array from their bytes."""
     if dtype == "bool":
         return np.unpackbits(np.frombuffer(items, np.uint8), count=cells).astype(bool)

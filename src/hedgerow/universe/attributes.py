@@ -36,6 +36,11 @@ MOST_BINS = 2**20  # a Range or Dates lists its bins, and has at most this many
 class not_:
     """Negation of a predicate on one attribute.
 
+    Parameters
+    ----------
+    predicate
+        A value, a set of values or a range, as in ``count``.
+
     Example
     -------
     >>> count(region=not_("north"))  # doctest: +SKIP

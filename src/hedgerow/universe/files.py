@@ -27,7 +27,7 @@ from typing import Any
 
 import numpy as np
 
-from hedgerow._json import Json, parse, quoted, readable
+from hedgerow._json import Json, parse, quote_text, readable
 from hedgerow.errors import InvalidInput
 from hedgerow.universe.attributes import Attribute, Categories, Flag, Integers, Range
 from hedgerow.universe.dates import Dates
@@ -198,7 +198,7 @@ def to_toml(declared: Mapping[str, Mapping[str, Json]], under: str = "") -> str:
 
 
 def _key(name: str) -> str:
-    return name if BARE.fullmatch(name) else quoted(name)
+    return name if BARE.fullmatch(name) else quote_text(name)
 
 
 def _toml_value(value: Json) -> str:
@@ -215,7 +215,7 @@ def _toml_value(value: Json) -> str:
             text = repr(value)
             return text if any(mark in text for mark in ".e") else text + ".0"
         case str():
-            return quoted(value)
+            return quote_text(value)
         case list():
             return "[" + ", ".join(map(_toml_value, value)) + "]"
         case {"kind": "date", "text": str(text)}:

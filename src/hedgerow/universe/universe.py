@@ -80,7 +80,21 @@ class Universe:
 
     @classmethod
     def from_sizes(cls, sizes: Mapping[str, int]) -> Universe:
-        """Declare integer-coded columns: ``{"age": 85, "sex": 2}`` means the values 0 … 84 and 0 … 1."""
+        """Declare integer-coded columns: ``{"age": 85, "sex": 2}`` means the values 0 … 84 and 0 … 1.
+
+        Parameters
+        ----------
+        sizes : mapping of str to int
+            Number of values of each column.
+
+        Returns
+        -------
+        Universe
+
+        Example
+        -------
+        >>> hr.Universe.from_sizes({"age": 85, "sex": 2})  # doctest: +SKIP
+        """
         for name, size in sizes.items():
             if not isinstance(size, int) or isinstance(size, bool) or size < 1:
                 raise InvalidInput(
@@ -93,6 +107,15 @@ class Universe:
         """Read a domain file: a JSON object ``{"column": size}`` for integer-coded data. A mapping is accepted too.
 
         Instead of a size, a column may have a table with its declaration, as ``save`` writes it.
+
+        Parameters
+        ----------
+        path : path or mapping
+            The file, or its contents.
+
+        Returns
+        -------
+        Universe
         """
         if isinstance(path, Mapping):
             return _above("from_mapping")(path)  # type: ignore[no-any-return]
@@ -113,18 +136,47 @@ class Universe:
 
     @classmethod
     def load(cls, path: str | Path) -> Universe:
-        """Read a universe from a .toml or .json file, written by ``save`` or by hand (docs/universe.md)."""
+        """Read a universe from a .toml or .json file, written by ``save`` or by hand (docs/universe.md).
+
+        Parameters
+        ----------
+        path : path
+            The file.
+
+        Returns
+        -------
+        Universe
+
+        Example
+        -------
+        >>> universe = hr.Universe.load("people.toml")  # doctest: +SKIP
+        """
         return _above("load")(path)  # type: ignore[no-any-return]
 
     def save(self, path: str | Path) -> None:
-        """Write the whole declaration to a readable file, .toml or .json."""
+        """Write the whole declaration to a readable file, .toml or .json.
+
+        Parameters
+        ----------
+        path : path
+            The file to write.
+        """
         _above("save")(self, path)
 
     @classmethod
     def draft(cls, source: Any, **how: Any) -> Universe:
         """Draft a universe for a table: from public facts for free, from the data for a stated price.
 
-        See ``hr.drafting.draft``.
+        Parameters
+        ----------
+        source
+            The table, as for ``hr.open``.
+        **how
+            Options of ``hr.drafting.draft``.
+
+        Returns
+        -------
+        Draft
         """
         return _above("draft")(source, **how)  # type: ignore[no-any-return]
 
@@ -132,7 +184,16 @@ class Universe:
     def from_schema(cls, source: Any, **how: Any) -> Universe:
         """Draft a universe from the schema of a database table, a frame, a Parquet file or Arrow data, for free.
 
-        See ``hr.drafting.from_schema``.
+        Parameters
+        ----------
+        source
+            An Arrow schema, a frame, a Parquet file, or a database URL.
+        **how
+            Options of ``hr.drafting.from_schema``.
+
+        Returns
+        -------
+        Universe
         """
         return _above("from_schema")(source, **how)  # type: ignore[no-any-return]
 
@@ -143,18 +204,48 @@ class Universe:
             raise self._unknown(name) from None
 
     def index(self, name: str) -> int:
-        """Return the position of an attribute. Refuse an unknown name."""
+        """Return the position of an attribute. Refuse an unknown name.
+
+        Parameters
+        ----------
+        name : str
+            Name of the attribute.
+
+        Returns
+        -------
+        int
+        """
         try:
             return self._index[name]
         except (KeyError, TypeError):
             raise self._unknown(name) from None
 
     def order(self, names: Iterable[str]) -> tuple[str, ...]:
-        """Return the names in the order of the universe, each once: the canonical form of a set of attributes."""
+        """Return the names in the order of the universe, each once: the canonical form of a set of attributes.
+
+        Parameters
+        ----------
+        names : iterable of str
+            Names of attributes.
+
+        Returns
+        -------
+        tuple of str
+        """
         return tuple(self.names[i] for i in sorted({self.index(name) for name in names}))
 
     def sizes(self, names: Iterable[str]) -> tuple[int, ...]:
-        """Return the number of cells of each of these attributes."""
+        """Return the number of cells of each of these attributes.
+
+        Parameters
+        ----------
+        names : iterable of str
+            Names of attributes.
+
+        Returns
+        -------
+        tuple of int
+        """
         names = tuple(names)
         try:
             return tuple([self._size[name] for name in names])  # a list is faster, and this is called very often
@@ -162,13 +253,33 @@ class Universe:
             return tuple(self.shape[self.index(name)] for name in names)  # raises with the unknown name
 
     def cells(self, names: Iterable[str]) -> int:
-        """Return the exact number of cells of the marginal on these attributes."""
+        """Return the exact number of cells of the marginal on these attributes.
+
+        Parameters
+        ----------
+        names : iterable of str
+            Names of attributes.
+
+        Returns
+        -------
+        int
+        """
         return math.prod(self.sizes(names))
 
     def decode(self, codes: NDArray[np.integer[Any]], *, numeric: bool = False) -> dict[str, list[Any] | NDArray[Any]]:
         """Turn an array of cells (rows × attributes) into columns of labels.
 
-        With ``numeric``, bins of numbers become their representative values.
+        Parameters
+        ----------
+        codes : array of int
+            One row per record, one column per attribute.
+        numeric : bool
+            Replace bins of numbers by their representative values.
+
+        Returns
+        -------
+        dict
+            The column of each attribute.
         """
         columns: dict[str, list[Any] | NDArray[Any]] = {}
         for i, (name, attribute) in enumerate(self._attributes.items()):

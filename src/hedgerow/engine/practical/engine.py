@@ -338,7 +338,7 @@ def build_practical_engine(
     certifying = allowance.carve(CERTIFICATE[budget.currency] * whole if certify else 0.0)
     of_losses = allowance.carve(LOSSES[budget.currency] * whole if certify and declared else 0.0)
     with ledger.exclusively():
-        state = ledger.remembered()
+        state = ledger.snapshots.remembered()
         if state is None:
             # The certificate's noise is part of the planned share, unless the certificate would not be bought: a
             # planned share buys nothing else.
@@ -378,7 +378,7 @@ def build_practical_engine(
         opening = learned.state()
     if state is not None:
         opened = state["opened"]
-    elif not ledger.keeps_state:
+    elif not ledger.snapshots.keeps_state:
         opened = None
     else:
         opened = {"rows": estimate, "certified": None, "losses": losses.state(declared), "learned": opening}

@@ -37,7 +37,7 @@ from hedgerow.convex.losses.families import Loss
 from hedgerow.convex.sets import L1Ball, Simplex
 from hedgerow.convex.sets.convex_set import SparsePoint, VertexSet
 from hedgerow.erm.exact_sums import row_products
-from hedgerow.erm.problem import Problem, require_count
+from hedgerow.erm.problem import Problem, require_steps
 from hedgerow.erm.solver import Draw, SolverPlan, public
 from hedgerow.errors import InvalidInput
 from hedgerow.privacy.allowance import Amount
@@ -106,7 +106,7 @@ def best_steps(fit: float, noise: float, power: float, iterations: int | None = 
     if iterations is None:
         T = (fit / (power * noise)) ** (1 / (1 + power)) if noise > 0 else math.inf  # where the derivative vanishes
         iterations = max(1, round(min(PRACTICE * T, MOST_STEPS)))
-    steps = require_count("iterations", iterations)
+    steps = require_steps(iterations)
     return Steps(steps, fit / (steps + 2) + noise * steps**power)
 
 

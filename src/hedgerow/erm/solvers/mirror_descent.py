@@ -31,7 +31,7 @@ import numpy as np
 from hedgerow._types import Array
 from hedgerow.convex.sets import L1Ball
 from hedgerow.convex.sets.potentials import Entropy, Euclidean, HyperbolicEntropy, Potential
-from hedgerow.erm.problem import Problem, require_count
+from hedgerow.erm.problem import Problem, require_steps
 from hedgerow.erm.solver import Draw, SolverPlan, public
 from hedgerow.erm.solvers.descent import Schedule, Terms, descend, schedule
 from hedgerow.errors import InvalidInput
@@ -89,7 +89,7 @@ def schedule_of(problem: Problem, potential: Potential, amount: Amount, iteratio
     """Return the steps with their weights and bound, from public facts alone."""
     one_step = amount.fine_gaussian(problem.gradient_change, problem.p).sigma / problem.n
     terms = terms_of(problem, potential, one_step**2 * (potential.norm_width**2 + potential.norm_radius_l2**2))
-    return schedule(terms, MOST_STEPS, None if iterations is None else require_count("iterations", iterations))
+    return schedule(terms, MOST_STEPS, None if iterations is None else require_steps(iterations))
 
 
 def terms_of(problem: Problem, potential: Potential, noise: float) -> Terms:

@@ -27,7 +27,7 @@ from typing import ClassVar
 
 from hedgerow._checks import positive
 from hedgerow._types import Array
-from hedgerow.erm.problem import Problem, require_count, require_here
+from hedgerow.erm.problem import Problem, require_count, require_here, require_steps
 from hedgerow.erm.solver import Draw, SolverPlan, public
 from hedgerow.erm.solvers.descent import Schedule, descend, schedule
 from hedgerow.erm.solvers.mirror_descent import potential_of, terms_of
@@ -67,7 +67,7 @@ class NoisySgd:
         size = require_count("batch", _USUAL_BATCH if self.batch is None else self.batch)
         heads = min(COIN, math.ceil(min(1.0, size / n) * COIN))
         q = sample_rate(heads)
-        T = max(1, math.ceil(positive("epochs", self.epochs) / q))
+        T = require_steps(max(1, math.ceil(min(positive("epochs", self.epochs) / q, 1e300))))
         ε, δ = amount.approximate()
         event = subsampled_gaussian(
             ε, δ, problem.budget.neighbours, heads=heads, steps=T, sensitivity=L, values=problem.p
@@ -75,7 +75,7 @@ class NoisySgd:
         Q2, σ = Ψ.norm_radius_l2, event.noise.sigma
         V = (Q2 * L) ** 2 / (q * n) + (σ / (q * n)) ** 2 * (Ψ.norm_width**2 + Q2**2)
         steps = schedule(terms_of(problem, Ψ, V / T), T, steps=T)
-        return SolverPlan(self, (event,), steps.bound, T, SamplingSchedule(q, steps))
+        return SolverPlan(self, (event,), steps.bound, T, SamplingSchedule(q, steps), share=q)
 
     def run(self, problem: Problem, plan: SolverPlan[SamplingSchedule], draw: Draw) -> Array:
         """Take the steps."""

@@ -46,7 +46,7 @@ from hedgerow._types import Array, Matrix
 from hedgerow.convex.losses.families import BoundedLogistic, Hinge, Huber, Logistic, Loss, SmoothedHinge, Squared
 from hedgerow.convex.sets import L2Ball, Unconstrained
 from hedgerow.erm.exact_sums import ROUNDED
-from hedgerow.erm.problem import Problem, require_count
+from hedgerow.erm.problem import Problem, require_steps
 from hedgerow.erm.solver import Draw, SolverPlan, public
 from hedgerow.erm.solvers.minimum import require_smooth
 from hedgerow.errors import InvalidInput
@@ -172,7 +172,7 @@ def plan_noise(
         # C² is assumed to be p/4. The steps are enough even if it turns out to be as small as p/9.
         far = _travel(problem, amount, p, spread, math.sqrt(p) / 2, left) * problem.loss.mean_smoothness
         iterations = round(min(max(far, FEWEST_STEPS), MOST_STEPS))
-    T = require_count("iterations", iterations)
+    T = require_steps(iterations)
     rounded = _rounding_distance(problem, p, _floor(moments, p, problem.n))
     step = amount.fine_gaussian(budget.gradient(1.0) + rounded, p, T, share=left)
     labels = label_event(problem, amount, LABELS_SHARE) if adapts else None

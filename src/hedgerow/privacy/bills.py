@@ -1,0 +1,53 @@
+"""Bills of questions: which entries each question paid for, and how much it cost."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass
+class Bill:
+    """The charges of one question: the cost of each of its entries, by entry number, in the budget's currency."""
+
+    charges: dict[int, float] = field(default_factory=dict)
+
+    @property
+    def cost(self) -> float:
+        """The sum of the charges."""
+        return math.fsum(self.charges.values())
+
+
+class OpenBills:
+    """The bills of the questions that are being asked now, the innermost question last."""
+
+    def __init__(self) -> None:
+        self._open: list[tuple[Bill, Any]] = []
+
+    @contextlib.contextmanager
+    def open_bill(self, question: Any) -> Iterator[Bill]:
+        """Open a bill. It collects all charges until the context ends."""
+        bill = Bill()
+        self._open.append((bill, question))
+        try:
+            yield bill
+        finally:
+            self._open.pop()
+
+    @property
+    def question(self) -> Any:
+        """The question that is being asked now, or None."""
+        return self._open[-1][1] if self._open else None
+
+    @property
+    def has_charges(self) -> bool:
+        """True if a question that is being asked now was charged for."""
+        return any(bill.charges for bill, _ in self._open)
+
+    def add(self, number: int, cost: float) -> None:
+        """Put an entry on the bill of every question that is being asked now."""
+        for bill, _ in self._open:
+            bill.charges[number] = cost

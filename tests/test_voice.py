@@ -1,0 +1,145 @@
+"""Texts have one voice: docstrings begin with a verb or a noun phrase, public ones name their parameters, pages have short lines.
+
+Links between pages are checked by ``test_docs.py``.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+import hedgerow as hr
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = ROOT / "src" / "hedgerow"
+DOCS = ROOT / "docs"
+WRITTEN_BY_COMMANDS = re.compile(r"api|assurance|audit|benchmarks.*|errata|mutants")
+PAGES = sorted(
+    [
+        *(ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")),
+        *(page for page in DOCS.rglob("*.md") if not WRITTEN_BY_COMMANDS.fullmatch(page.stem)),
+    ]
+)
+WIDEST = 120
+NO_BEGINNING = re.compile(r"(What|Which|Whether|Where|How|Who|Of|That)\b")
+MODULES = (hr, hr.losses, hr.erm, hr.estimators, hr.wire, hr.audit, hr.unsafe)
+OF_USERS = (hr.Session, hr.Answer, hr.Universe, hr.Holdout)  # classes whose methods users call
+ELSEWHERE = re.compile(r"^Parameters: see ``\w+``", re.MULTILINE)
+
+
+def docstrings(source: str) -> Iterator[tuple[str, str]]:
+    """Yield the name and the docstring of everything in a module that has one."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            text = ast.get_docstring(node)
+            if text is not None:
+                yield getattr(node, "name", "module"), text
+
+
+def long_lines(text: str) -> list[int]:
+    """Return the numbers of prose lines that are too long. Tables, code blocks and links to pictures may be longer."""
+    found, is_code = [], False
+    for number, line in enumerate(text.splitlines(), start=1):
+        if line.lstrip().startswith("```"):
+            is_code = not is_code
+        elif not is_code and not line.startswith(("|", "    ", "![")) and len(line) > WIDEST:
+            found.append(number)
+    return found
+
+
+def public() -> Iterator[tuple[str, Any]]:
+    """Yield every public function and class with its name, and the methods of the classes that users call."""
+    for module in MODULES:
+        for name in module.__all__:
+            thing = getattr(module, name)
+            if callable(thing) and not isinstance(thing, ModuleType):
+                yield f"{module.__name__}.{name}", thing
+    for owner in OF_USERS:
+        for name, method in vars(owner).items():
+            function = method.__func__ if isinstance(method, classmethod | staticmethod) else method
+            if not name.startswith("_") and inspect.isfunction(function):
+                yield f"{owner.__name__}.{name}", function
+
+
+def missing_parts(thing: Any) -> list[str]:
+    """Return the parts that a docstring lacks: all of it, its parameters, its result."""
+    text = inspect.getdoc(thing) or ""
+    if not text:
+        return ["docstring"]
+    signature = inspect.signature(thing)
+    takes = [name for name in signature.parameters if name not in ("self", "cls")]
+    is_class, returns = inspect.isclass(thing), str(signature.return_annotation)
+    heads = re.findall(r"^(\w+)\n-{3,}$", text, re.MULTILINE)
+    missing = []
+    if takes and not {"Parameters", *(["Attributes"] if is_class else [])} & {*heads} and not ELSEWHERE.search(text):
+        missing.append("Parameters")
+    if takes and not is_class and returns != "None" and not {"Returns", "Yields"} & {*heads}:
+        missing.append("Returns")
+    return missing
+
+
+@pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*.py")), ids=lambda path: path.relative_to(PACKAGE).as_posix())
+def test_docstrings_begin_with_a_verb_or_a_noun_phrase(path: Path) -> None:
+    assert [name for name, text in docstrings(path.read_text()) if NO_BEGINNING.match(text)] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_prose_has_short_lines(page: Path) -> None:
+    assert long_lines(page.read_text()) == []
+
+
+# ``Session`` is made by ``hr.open``: its own arguments are none that a user gives.
+@pytest.mark.parametrize(
+    ("name", "thing"),
+    [(name, thing) for name, thing in public() if thing is not hr.Session],
+    ids=lambda each: str(each),
+)
+def test_public_functions_and_classes_say_what_they_take_and_return(name: str, thing: Any) -> None:
+    if isinstance(thing, type) and issubclass(thing, BaseException):
+        assert inspect.getdoc(thing)
+        return
+    assert missing_parts(thing) == []
+
+
+def test_every_page_is_in_the_index_or_in_the_list_of_proofs() -> None:
+    listed = {
+        (index.parent / link).resolve()
+        for index in (DOCS / "README.md", DOCS / "proofs" / "README.md")
+        for link in re.findall(r"\]\(([^)#:]+\.(?:md|ipynb))", index.read_text())
+    }
+    pages = {*DOCS.rglob("*.md"), *DOCS.rglob("*.ipynb")} - {DOCS / "README.md"}
+    assert {page.relative_to(DOCS).as_posix() for page in pages if page.resolve() not in listed} == set()
+
+
+def test_the_checks_find_what_they_are_for() -> None:
+    assert [name for name, text in docstrings('def f():\n    """Whether it is."""\n') if NO_BEGINNING.match(text)] == [
+        "f"
+    ]
+    assert long_lines(f"{'a' * 121}\n| {'b' * 121}\n```\n{'c' * 121}\n```\n{'d' * 120}\n") == [1]
+
+    def without(a: int) -> int:
+        """Return a number."""
+        return a
+
+    def documented(a: int) -> int:
+        """Return a number.
+
+        Parameters
+        ----------
+        a : int
+
+        Returns
+        -------
+        int
+        """
+        return a
+
+    assert missing_parts(without) == ["Parameters", "Returns"] and missing_parts(documented) == []
+    assert missing_parts(lambda: 0) == ["docstring"]
