@@ -28,11 +28,11 @@ ORDINARY = listed(
     """
     absolute account accountant aggregate alias amount analyst appending array askable association author auto axis balance ball
     behind best binding book box broken cache candidate case cashier category chain clause close coder combination config
-    conjunction connection content contrast contribution convex copyable correlation cover csv current cursor custom database
+    conjunction connection content contrast contribution convex copyable correlation cover csv cursor custom database
     date descent dialect difference digit discovery distribution dp draw durable entropy erratum estimate euclidean exceeded
     exponential extra family feature file filter finding fit flag fold forest form function gap gaussian general group head
     hinge histogram history holdout huber index input inspection instance integer judge knowledge laplace large lasso limit line
-    linear lock log logistic lost mean median metric minimize minimum mixture model move moved name need node norm not number
+    linear lock logistic lost mean median metric minimize minimum mixture model move moved name need node norm not number
     objective option order outcome overview pair parity part perturbation pick pinball planned planner pmw point poisson
     polytope pool postgres potential precomputed prediction prior problem process product progress publication publishing
     quantile quote quotient range ratio reading recorder refit regression regressor repeated report respondent result ridge rule
@@ -51,11 +51,11 @@ MODULE_WORDS = listed(
     cursor custom data date db demo deprecated descent desk dialect discovery document draft drafting durable duration dwork
     elementary environment erm errata erratum estimator exact expected extra false family feature file filter first fish fit
     flat frame frank free gallery game general generalise gradient group hard histogram history holdout html inspection instance
-    interface json junction kernel kind largest lasso layout learned line linear log many measure memory merged metrics minimize
+    interface json junction kernel kind largest lasso layout learned line linear many measure memory merged metrics minimize
     minimum mirror mixture model monitor multi multiplicative mwem noisy number objective offline on one only opening order
     output over own owner page pair parquet parse perturbation perturbed planned planning pmw postgres potential practical
     preparing privacy private problem process progress public publication publish published publishing rate ratio read reader
-    redaction refit registry renamed replay report research result roth run sampled sampling scaling schema scope scoring scq
+    redaction refit registry renamed report research result roth run sampled sampling scaling schema scope scoring scq
     search selection serialize session set sgd shared shrinkage signing simulation size small snapshot solver spark sparse
     spending spill sql sqlite starting state statement statistics store stored story stream structured subsampled sum summary
     syntax synthetic table talwar textbook theorem theory thread time transfer tree triangulation turn type ullman uniform
