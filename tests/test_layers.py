@@ -52,9 +52,10 @@ LAYERS = [  # a module sees the layers above it in this list, and its own folder
     {"session"},
     {"opening"},
     {"estimators", "wire", "planning"},
-    {"server"},
+    {"client"},
     {"hedgerow"},  # the public names
-    {"demo", "console"},
+    {"demo"},
+    {"server"},
     {"cli"},
 ]
 SEES_ONLY = {  # and the helpers
@@ -170,7 +171,7 @@ def own_privates(nodes: tuple[ast.AST, ...]) -> set[str]:
         if not isinstance(outer, ast.ClassDef):
             continue
         for node in outer.body:
-            if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
                 found.add(node.name)
             found |= {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
         for node in ast.walk(outer):

@@ -11,6 +11,7 @@ from hedgerow import _deprecated
 if _typing.TYPE_CHECKING:
     from hedgerow import drafting, losses
     from hedgerow.answer import Answer
+    from hedgerow.client.remote import connect
     from hedgerow.convex.minimize import minimize
     from hedgerow.convex.sets import Box, GroupL1Ball, L1Ball, L2Ball, Polytope, Simplex, Unconstrained
     from hedgerow.data.csv_file import Csv
@@ -68,6 +69,7 @@ if _typing.TYPE_CHECKING:
 
 _NAMES = {  # public names, by the module that defines them
     "answer": ["Answer"],
+    "client.remote": ["connect"],
     "convex.minimize": ["minimize"],
     "convex.sets": ["Box", "GroupL1Ball", "L1Ball", "L2Ball", "Polytope", "Simplex", "Unconstrained"],
     "data.csv_file": ["Csv"],
@@ -171,6 +173,7 @@ __all__ = [
     "any_of",
     "conjunction",
     "conjunctions",
+    "connect",
     "correlation",
     "count",
     "difference",

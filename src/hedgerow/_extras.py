@@ -17,6 +17,9 @@ EXTRAS = {
     "cryptography": ("signatures of release files", "signing"),
     "fsspec": ("files at a URL", "remote"),
     "pyspark": ("Spark", "spark"),
+    "uvicorn": ("the service", "server"),
+    "starlette": ("the service", "server"),
+    "msgspec": ("the service", "server"),
 }
 
 

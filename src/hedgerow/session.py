@@ -134,6 +134,22 @@ class Session(RowQuestions, Spending, Publishing, Askable, NotCopyable):
                         yield bill
                     return
 
+    @contextlib.contextmanager
+    def on_behalf_of(self, analyst: str) -> Iterator[None]:
+        """Bill questions to this analyst meanwhile, as ``who=`` of ``hr.open`` does for a whole session.
+
+        Threads wait for each other: one session serves several analysts one after the other.
+
+        Parameters
+        ----------
+        analyst : str
+            Name in the ledger, such as ``"ana"`` or, with a project, ``"heart/ana"``.
+        """
+        with contextlib.ExitStack() as stack:
+            for block in self._blocks:
+                stack.enter_context(block.ledger.on_behalf_of(analyst))
+            yield
+
     # Blocks
 
     def append(

@@ -55,6 +55,15 @@ def session(
         return
     if not first:
         require_open(file)
+    opened = open_session(file, analyst, seed)
+    try:
+        yield opened
+    finally:
+        opened.close()
+
+
+def open_session(file: File, analyst: str = "", seed: int | None = None) -> Session:
+    """Open or resume the session of the file, with all of its blocks. The caller closes it."""
     blocks = file.blocks  # read first, so that invalid blocks are refused before anything is spent
     opened = hr.open(
         file.source, universe=file.universe, budget=file.budget, table=file.table, csv=file.csv, ledger=file.ledger,
@@ -63,9 +72,10 @@ def session(
     try:
         for block in blocks:
             opened.append(**block)
-        yield opened
-    finally:
+    except BaseException:
         opened.close()
+        raise
+    return opened
 
 
 def first_ledger(opened: Session) -> Any:
