@@ -50,6 +50,8 @@ LAYERS = [  # a module sees the layers above it in this list, and its own folder
     {"serialize"},  # the forms of all that is below
     {"sql", "ledger"},
     {"report"},
+    {"answering"},
+    {"release_file"},
     {"session", "profiles"},
     {"opening"},
     {"estimators", "wire", "planning"},

@@ -22,6 +22,7 @@ if _typing.TYPE_CHECKING:
         FitChangedWarning,
         HedgerowError,
         InvalidInput,
+        InvalidRelease,
         LedgerBroken,
         LedgerUnavailable,
         NotPrivateWarning,
@@ -61,6 +62,7 @@ if _typing.TYPE_CHECKING:
         variance,
     )
     from hedgerow.query.workloads import Workload, conjunctions, intervals, marginals, parities, thresholds
+    from hedgerow.release_file.release import Release, load
     from hedgerow.session import Session
     from hedgerow.universe.attributes import MISSING, OTHER, Categories, Flag, Integers, Range, not_
     from hedgerow.universe.dates import Dates
@@ -79,6 +81,7 @@ _NAMES = {  # public names, by the module that defines them
         "FitChangedWarning",
         "HedgerowError",
         "InvalidInput",
+        "InvalidRelease",
         "LedgerBroken",
         "LedgerUnavailable",
         "NotPrivateWarning",
@@ -121,6 +124,7 @@ _NAMES = {  # public names, by the module that defines them
     ],
     "universe.universe": ["Universe"],
     "query.workloads": ["Workload", "conjunctions", "intervals", "marginals", "parities", "thresholds"],
+    "release_file.release": ["Release", "load"],
     "session": ["Session"],
 }
 _MODULES = ("audit", "drafting", "erm", "estimators", "generalise", "ledger", "losses", "serialize", "unsafe", "wire")
@@ -148,6 +152,7 @@ __all__ = [
     "Holdout",
     "Integers",
     "InvalidInput",
+    "InvalidRelease",
     "L1Ball",
     "L2Ball",
     "LedgerBroken",
@@ -159,6 +164,7 @@ __all__ = [
     "PublicWarning",
     "Query",
     "Range",
+    "Release",
     "Session",
     "Simplex",
     "Theory",
@@ -182,6 +188,7 @@ __all__ = [
     "interval",
     "intervals",
     "linear",
+    "load",
     "losses",
     "marginal",
     "marginals",

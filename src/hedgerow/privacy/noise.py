@@ -441,6 +441,11 @@ class Seeded(Noise):
             return np.random.default_rng(self._sequence.spawn(1)[0])
 
 
+def public_generator(seed: int | None = None) -> np.random.Generator:
+    """Return a numpy generator for synthetic records from public values alone, from a seed or the operating system."""
+    return np.random.default_rng(int.from_bytes(os.urandom(32)) if seed is None else seed)
+
+
 def secret(size: int = 32) -> bytes:
     """Return bytes that nobody can guess, for keys and names, never for noise."""
     return os.urandom(size)
