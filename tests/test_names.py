@@ -26,6 +26,7 @@ SHARED = {"HuberRegressor", "Lasso", "LinearRegression", "LinearSVC", "LogisticR
 # Last words of class names that are no terms of ours: of programming, of mathematics, of Python's database interface, and scikit-learn's.
 ORDINARY = listed(
     """
+    application body call dataset endpoint metrics practical rate refusal registry reply request service theory token trail
     absolute account accountant aggregate alias amount analyst appending array askable association author auto axis balance ball
     behind best binding book box broken cache candidate case cashier category chain clause close coder combination config
     conjunction connection content contrast contribution convex copyable correlation cover csv cursor custom database
@@ -73,8 +74,8 @@ IRREGULAR = listed(
 # What is left to rename: methods of the ledger, of the session and of the JSON forms.
 LEFT = listed(
     """
-    _admitted _answered _asked _asking _capped _connected _heard _kept _left _placed _refused _scaled _shown _tried _unpacked
-    _wanted asking checked closed declared exported following imported opened registered released remembered
+    _asked _asking _connected _kept _refused _shown _tried
+    asking checked closed declared exported imported opened registered released remembered
     said shown spending verified waited written
     """
 )

@@ -1,4 +1,4 @@
-"""How truth values are written as text: by Python and databases, and by people."""
+"""The texts of truth values: by Python and databases, and by people."""
 
 from __future__ import annotations
 

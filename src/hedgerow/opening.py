@@ -38,7 +38,7 @@ from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.budget_warnings import advise
 from hedgerow.privacy.ledger import Accountant, Ledger
 from hedgerow.privacy.noise import Noise, Seeded
-from hedgerow.profiles import Practical, ProfileOptions, Theory, listed, profile_of
+from hedgerow.profiles import Practical, ProfileOptions, Theory, as_workload, profile_of
 from hedgerow.query.counts import Query
 from hedgerow.query.counts import bound as bound_to
 from hedgerow.query.workloads import Workload, marginals
@@ -184,7 +184,7 @@ class _Options:
     @property
     def workload(self) -> Workload | list[Query] | None:
         """Questions that the owner declared."""
-        return listed(self.profile.workload)
+        return as_workload(self.profile.workload)
 
     @property
     def model_cells(self) -> int:
@@ -381,7 +381,7 @@ def release(
     >>> r = hr.release("adult.csv", universe=universe, budget=budget, workload=hr.marginals(3))  # doctest: +SKIP
     >>> r.synthetic(10_000)  # doctest: +SKIP
     """
-    workload = listed(
+    workload = as_workload(
         Practical(queries=1, beta=beta, workload=workload, guard=0.0, reserve=0.0, model_cells=model_cells).workload
     )
     if method not in ("adaptive", "mwem"):
@@ -444,8 +444,8 @@ def require_memory(
     bound = [bound_to(query, universe) for query in asked]  # refuses a question that is too large by itself
     if one_by_one:
         tables = [universe.sizes(names) for each in bound for names in each.tables]
-        listed = sum(math.prod(sizes) for sizes in tables)
-        require_listing("The workload of MWEM", listed, max(map(sum, tables), default=0), "Use method='adaptive'")
+        as_workload = sum(math.prod(sizes) for sizes in tables)
+        require_listing("The workload of MWEM", as_workload, max(map(sum, tables), default=0), "Use method='adaptive'")
 
 
 def require_time(universe: Universe, model_cells: int = MODEL_CELLS) -> float:

@@ -137,7 +137,7 @@ class Session(RowQuestions, Spending, Publishing, Askable, NotCopyable):
 
     @contextlib.contextmanager
     def on_behalf_of(self, analyst: str) -> Iterator[None]:
-        """Bill questions to this analyst meanwhile, as ``who=`` of ``hr.open`` does for a whole session.
+        """Bill questions to this analyst meanwhile, as ``analyst=`` of ``hr.open`` does for a whole session.
 
         Threads wait for each other: one session serves several analysts one after the other.
 
@@ -145,6 +145,11 @@ class Session(RowQuestions, Spending, Publishing, Askable, NotCopyable):
         ----------
         analyst : str
             Name in the ledger, such as ``"ana"`` or, with a project, ``"heart/ana"``.
+
+        Yields
+        ------
+        None
+            Nothing; use it in a ``with`` statement.
         """
         with contextlib.ExitStack() as stack:
             for block in self._blocks:

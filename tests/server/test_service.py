@@ -16,8 +16,8 @@ from starlette.testclient import TestClient
 
 import hedgerow as hr
 from hedgerow.server.api import ENDPOINTS
-from hedgerow.server.people import Tokens
-from hedgerow.server.registry import Registry
+from hedgerow.server.people import TokenStore
+from hedgerow.server.registry import ServiceRegistry
 from hedgerow.server.run import application
 from hedgerow.server.settings import Limits, Settings
 
@@ -30,7 +30,7 @@ class Served:
 
     client: TestClient
     session: hr.Session
-    registry: Registry
+    registry: ServiceRegistry
     tokens: dict[str, str]
 
     def request(self, method: str, path: str, role: str = "analyst", **options: Any) -> Any:
@@ -44,7 +44,7 @@ class Served:
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     folder = tmp_path_factory.mktemp("service")
-    registry = Registry(folder / "registry.sqlite")
+    registry = ServiceRegistry(folder / "registry.sqlite")
     session = hr.open(
         serving.people(),
         universe=serving.UNIVERSE,
@@ -54,7 +54,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     )
     limits = Limits(body=20_000, questions=2_000)
     settings = Settings("127.0.0.1", 8470, folder / "r", {"people": folder}, hosts=("testserver",), limits=limits)
-    tokens = Tokens(registry)
+    tokens = TokenStore(registry)
     made = {role: tokens.create(role, role)[0] for role in ("owner", "analyst", "auditor")}
     made |= {
         "other": tokens.create("other", "analyst")[0],

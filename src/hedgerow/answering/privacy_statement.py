@@ -42,7 +42,7 @@ FAMILIES = {
 
 @dataclass(frozen=True)
 class PrivacyStatement:
-    """What is protected, how, and what is not covered, as ``.record``, ``.json``, ``.markdown`` and ``.html``."""
+    """A statement of what is protected, how, and what is not covered, as ``.record``, ``.json``, ``.markdown`` and ``.html``."""
 
     record: Mapping[str, Any]
 

@@ -1,4 +1,4 @@
-"""What a session paid: its budget, the amounts spent and left, and the log of every charge."""
+"""The accounts of a session: its budget, the amounts spent and left, and the log of every charge."""
 
 from __future__ import annotations
 

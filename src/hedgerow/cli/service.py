@@ -18,7 +18,7 @@ from hedgerow.errors import InvalidInput
 
 if TYPE_CHECKING:
     from hedgerow.server.people import Token
-    from hedgerow.server.registry import Registry
+    from hedgerow.server.registry import ServiceRegistry
     from hedgerow.server.settings import Settings
     from hedgerow.session import Session
 
@@ -113,7 +113,7 @@ def create(
     as_json: AsJson = False,
 ) -> None:
     """Make a token. It is shown once and stored nowhere."""
-    from hedgerow.server.people import Tokens
+    from hedgerow.server.people import TokenStore
 
     with _registry(service, place) as (registry, settings):
         unknown = sorted(set(dataset or ()) - set(settings.datasets))
@@ -121,17 +121,17 @@ def create(
             raise InvalidInput(
                 f"--dataset must be one of {', '.join(settings.datasets)}. Found {unknown[0]!r}. Name one of these."
             )
-        secret, token = Tokens(registry).create(person, role, project=project, datasets=dataset, days=days)
+        secret, token = TokenStore(registry).create(person, role, project=project, datasets=dataset, days=days)
     show({"token": secret, **_record(token)}, as_json, lambda screen: screen.print(secret, soft_wrap=True))
 
 
 @tokens.command("list")
 def list_(service: ServiceFile = None, place: Place = DEFAULT, as_json: AsJson = False) -> None:
     """List all tokens, without their secrets."""
-    from hedgerow.server.people import Tokens
+    from hedgerow.server.people import TokenStore
 
     with _registry(service, place) as (registry, _):
-        records = [_record(token) for token in Tokens(registry).list()]
+        records = [_record(token) for token in TokenStore(registry).list()]
     rows = [[str(value) for value in record.values()] for record in records]
     names = ("id", "person", "project", "role", "datasets", "created", "expires", "state")
     show({"tokens": records}, as_json, lambda screen: screen.print(table(names, rows)))
@@ -144,22 +144,22 @@ def revoke(
     place: Place = DEFAULT,
 ) -> None:
     """End a token at once."""
-    from hedgerow.server.people import Tokens
+    from hedgerow.server.people import TokenStore
 
     with _registry(service, place) as (registry, _):
-        if not Tokens(registry).revoke(identity):
+        if not TokenStore(registry).revoke(identity):
             raise InvalidInput(
                 f"The id must be that of a token that has not ended. Found {identity!r}. See `hedgerow token list`."
             )
 
 
 @contextlib.contextmanager
-def _registry(service: Path | None, place: Path) -> Iterator[tuple[Registry, Settings]]:
+def _registry(service: Path | None, place: Path) -> Iterator[tuple[ServiceRegistry, Settings]]:
     """Open the registry of a service for one command."""
-    from hedgerow.server.registry import Registry
+    from hedgerow.server.registry import ServiceRegistry
 
     settings = _settings(service, place, None)
-    registry = Registry(settings.registry)
+    registry = ServiceRegistry(settings.registry)
     try:
         yield registry, settings
     finally:

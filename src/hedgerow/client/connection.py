@@ -32,7 +32,7 @@ class ServiceError(HedgerowError):
     """A service cannot be reached, refuses a token, or has a fault."""
 
 
-class Connection:
+class ServiceConnection:
     """A kept connection to a service. Threads take turns."""
 
     def __init__(
@@ -56,7 +56,7 @@ class Connection:
         self._kept: http.client.HTTPConnection | None = None
 
     def __repr__(self) -> str:
-        return f"Connection({self._host!r})"
+        return f"ServiceConnection({self._host!r})"
 
     def get(self, path: str, **parameters: Any) -> Any:
         """Return the JSON that an endpoint returns."""
@@ -102,7 +102,7 @@ class Connection:
     ) -> tuple[int, dict[str, str], bytes]:
         with self._lock:
             if self._kept is None:
-                self._kept = self._opened()
+                self._kept = self._open()
             try:
                 self._kept.request(method, path, body, headers)
                 response = self._kept.getresponse()
@@ -114,7 +114,7 @@ class Connection:
                 self._drop()
             return response.status, {name.lower(): value for name, value in response.getheaders()}, content
 
-    def _opened(self) -> http.client.HTTPConnection:
+    def _open(self) -> http.client.HTTPConnection:
         if self._context is None:
             return http.client.HTTPConnection(self._host, self._port, timeout=self._timeout)
         return http.client.HTTPSConnection(self._host, self._port, timeout=self._timeout, context=self._context)

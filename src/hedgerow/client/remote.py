@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from hedgerow import wire
 from hedgerow.answer import Answer
-from hedgerow.client.connection import Connection
+from hedgerow.client.connection import ServiceConnection
 from hedgerow.errors import InvalidInput
 from hedgerow.privacy.budget import Budget
 from hedgerow.query.counts import Query
@@ -64,15 +64,15 @@ def connect(
     >>> people = hr.connect("https://data.example.org", dataset="people")  # doctest: +SKIP
     >>> people.ask(hr.count(smoker=True))  # doctest: +SKIP
     """
-    connection = Connection(url, token, timeout, context)
+    connection = ServiceConnection(url, token, timeout, context)
     try:
-        return RemoteSession(connection, _chosen(dataset, connection.get("/v1/datasets")["datasets"]))
+        return RemoteSession(connection, _choose(dataset, connection.get("/v1/datasets")["datasets"]))
     except BaseException:
         connection.close()
         raise
 
 
-def _chosen(dataset: str | None, names: list[str]) -> str:
+def _choose(dataset: str | None, names: list[str]) -> str:
     """Return the dataset to ask: the one that was named, or the only one."""
     chosen = names[0] if dataset is None and len(names) == 1 else dataset
     if chosen is None or chosen not in names:
@@ -86,7 +86,7 @@ def _chosen(dataset: str | None, names: list[str]) -> str:
 class RemoteSession:
     """Questions and answers about a dataset of a service. Made by ``hr.connect``."""
 
-    def __init__(self, connection: Connection, dataset: str) -> None:
+    def __init__(self, connection: ServiceConnection, dataset: str) -> None:
         self._connection, self.dataset = connection, dataset
         self._at = f"/v1/datasets/{dataset}"
 
@@ -117,7 +117,7 @@ class RemoteSession:
 
     @property
     def certificate(self) -> str | None:
-        """What the dataset guarantees of all small questions, asked or not, in words; None if nothing was certified."""
+        """The guarantee for all small questions, asked or not, in words; None if nothing was certified."""
         found: str | None = self._connection.get(f"{self._at}/certificate")["certificate"]
         return found
 

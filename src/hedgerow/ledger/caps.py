@@ -53,7 +53,7 @@ class Caps:
 
     @property
     def left(self) -> float:
-        """What is left of the tightest cap that the author is under, or infinity without a cap."""
+        """The rest of the tightest cap that the author is under, or infinity without a cap."""
         return min((float(max(Fraction(0), cap - spent)) for _, cap, spent in self._above()), default=float("inf"))
 
     def _above(self) -> list[tuple[str, Fraction, Fraction]]:

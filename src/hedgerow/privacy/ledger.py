@@ -81,7 +81,7 @@ class LedgerParts:
 
 
 class Balance:
-    """What a ledger has spent and what is left, as its filter says."""
+    """The amounts that a ledger has spent and has left, as its filter says."""
 
     _parts: LedgerParts
 
@@ -177,7 +177,7 @@ class Ledger(Balance, NotCopyable):
 
     @property
     def snapshots(self) -> Snapshots:
-        """Where the state of the engine is kept, if it is kept."""
+        """The store of the engine's state, if it is kept."""
         return self._parts.snapshots
 
     # Turns

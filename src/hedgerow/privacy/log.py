@@ -68,7 +68,7 @@ class MemoryLog:
 
 
 class Snapshots(Protocol):
-    """Where the state of an engine is kept, if it is kept."""
+    """A store of an engine's state, if it is kept."""
 
     @property
     def keeps_state(self) -> bool:

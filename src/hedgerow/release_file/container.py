@@ -49,7 +49,7 @@ NPY = {"|b1": "bool", "<i8": "int64", "<f8": "float64"}
 
 @dataclass(frozen=True)
 class Contents:
-    """What a release file holds.
+    """The contents of a release file.
 
     ``document`` has every array in its place. ``digest`` is the hash of the manifest, by which a file is withdrawn.
     ``signer`` is the key that signed the file, if one did and it was asked for.

@@ -1,4 +1,4 @@
-"""What an owner publishes, as values: the public part of every block, the answers given, and what was paid."""
+"""Everything that an owner publishes, as values: the public part of every block, the answers given, and what was paid."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a session does to be published: its privacy statement, and the file that answers without the table."""
+"""Publishing a session: its privacy statement, and the file that answers without the table."""
 
 from __future__ import annotations
 

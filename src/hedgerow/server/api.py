@@ -19,7 +19,7 @@ from hedgerow.answer import Answer
 from hedgerow.errors import InvalidInput
 from hedgerow.report import plain, record_of
 from hedgerow.server.dataset import Dataset, Resolution, Scale
-from hedgerow.server.people import ROLES, Token, Tokens
+from hedgerow.server.people import ROLES, Token, TokenStore
 from hedgerow.server.problems import bad_request, not_found
 from hedgerow.server.questions import read_question
 from hedgerow.server.settings import Limits
@@ -37,7 +37,7 @@ Positive = Annotated[float, msgspec.Meta(gt=0)]
 Form = Literal["plain", "exact"]  # an answer as readable fields, or as the library's own form
 
 
-class Ask(msgspec.Struct, forbid_unknown_fields=True):
+class AskBody(msgspec.Struct, forbid_unknown_fields=True):
     """One question. With ``within`` a tighter error is bought if the free answer is not as good."""
 
     question: Question
@@ -47,7 +47,7 @@ class Ask(msgspec.Struct, forbid_unknown_fields=True):
     form: Form = "plain"
 
 
-class Batch(msgspec.Struct, forbid_unknown_fields=True):
+class BatchBody(msgspec.Struct, forbid_unknown_fields=True):
     """Many questions, all of them free."""
 
     questions: list[Question]
@@ -56,13 +56,13 @@ class Batch(msgspec.Struct, forbid_unknown_fields=True):
     form: Form = "plain"
 
 
-class Sql(msgspec.Struct, forbid_unknown_fields=True):
+class SqlBody(msgspec.Struct, forbid_unknown_fields=True):
     """A SELECT on the table ``data``."""
 
     statement: str
 
 
-class Price(msgspec.Struct, forbid_unknown_fields=True):
+class PriceBody(msgspec.Struct, forbid_unknown_fields=True):
     """A question with the error to be priced."""
 
     question: Question
@@ -70,7 +70,7 @@ class Price(msgspec.Struct, forbid_unknown_fields=True):
     resolution: Resolution = "values"
 
 
-class NewToken(msgspec.Struct, forbid_unknown_fields=True):
+class TokenBody(msgspec.Struct, forbid_unknown_fields=True):
     """A person who gets a token."""
 
     person: str
@@ -82,7 +82,7 @@ class NewToken(msgspec.Struct, forbid_unknown_fields=True):
 
 @dataclass
 class Reply:
-    """What an endpoint returns: data, or bytes of a media type, or a stream of lines."""
+    """The result of an endpoint: data, or bytes of a media type, or a stream of lines."""
 
     content: Any = None
     status: int = 200
@@ -95,10 +95,10 @@ class Reply:
 
 @dataclass
 class Service:
-    """What all endpoints share."""
+    """The parts that all endpoints share."""
 
     datasets: Mapping[str, Dataset]
-    tokens: Tokens
+    tokens: TokenStore
     trail: Trail
     limits: Limits
 
@@ -207,7 +207,7 @@ async def read_certificate(call: Call) -> Reply:
 
 async def ask(call: Call) -> Reply:
     """Answer one question."""
-    given: Ask = call.body
+    given: AskBody = call.body
     query = read_question(given.question)
     if given.within is None:
         answers = await call.dataset.ask(call.token.analyst, [query], given.scale, given.resolution)
@@ -237,7 +237,7 @@ async def ask_by_text(call: Call) -> Reply:
 
 async def ask_batch(call: Call) -> Reply:
     """Answer many free questions; as lines of JSON if the request accepts application/x-ndjson."""
-    given: Batch = call.body
+    given: BatchBody = call.body
     if len(given.questions) > call.service.limits.questions:
         raise bad_request(
             f"A batch must have at most {call.service.limits.questions} questions. Found {len(given.questions)}. "
@@ -253,7 +253,7 @@ async def ask_batch(call: Call) -> Reply:
     return Reply({"answers": records}, asked=asked, cost=sum(answer.cost for answer in answers))
 
 
-async def _lines(call: Call, given: Batch, queries: list[Any]) -> Any:
+async def _lines(call: Call, given: BatchBody, queries: list[Any]) -> Any:
     """Answer a batch in parts, and yield one line for each answer. A refusal in the middle is the last line."""
     for start in range(0, len(queries), CHUNK):
         part = queries[start : start + CHUNK]
@@ -271,7 +271,7 @@ async def _lines(call: Call, given: Batch, queries: list[Any]) -> Any:
 
 async def run_sql(call: Call) -> Reply:
     """Run a SELECT on the table data."""
-    given: Sql = call.body
+    given: SqlBody = call.body
     result = await call.run(lambda session: session.sql_result(given.statement))
     records = [list(row) for row in result.records]
     return Reply({"columns": list(result.columns), "rows": plain(records)}, asked=given.statement)
@@ -279,7 +279,7 @@ async def run_sql(call: Call) -> Reply:
 
 async def price(call: Call) -> Reply:
     """Return what a question with this error would cost now. Nothing is spent."""
-    given: Price = call.body
+    given: PriceBody = call.body
     query = read_question(given.question)
     cost = await call.run(
         lambda session: (
@@ -295,7 +295,7 @@ async def synthesize(call: Call) -> Reply:
     rows = call.whole("rows", 1_000, call.service.limits.records)
     form = call.choice("format", "csv", ("csv", "parquet", "arrow"))
     frame = await call.run(lambda session: session.synthetic(rows))
-    content = await asyncio.to_thread(_written, frame, form)
+    content = await asyncio.to_thread(_write_records, frame, form)
     media = {
         "csv": "text/csv; charset=utf-8",
         "parquet": "application/vnd.apache.parquet",
@@ -308,7 +308,7 @@ async def synthesize(call: Call) -> Reply:
     )  # fmt: skip
 
 
-def _written(frame: Any, form: str) -> bytes:
+def _write_records(frame: Any, form: str) -> bytes:
     if form == "csv":
         return bytes(frame.to_csv(index=False).encode())
     import pyarrow as pa
@@ -387,7 +387,7 @@ def _frame(found: Any) -> Any:
     return found.to_dict(orient="records") if hasattr(found, "to_dict") else found
 
 
-# Tokens
+# TokenStore
 
 
 async def list_tokens(call: Call) -> Reply:
@@ -398,7 +398,7 @@ async def list_tokens(call: Call) -> Reply:
 
 async def create_token(call: Call) -> Reply:
     """Make a token. It is shown once."""
-    given: NewToken = call.body
+    given: TokenBody = call.body
     if call.token.datasets is not None and (
         given.datasets is None or not set(given.datasets) <= set(call.token.datasets)
     ):
@@ -452,10 +452,10 @@ ENDPOINTS = (
     Endpoint("GET", D, "describe_dataset", describe_dataset, ROLES),
     Endpoint("GET", f"{D}/certificate", "read_certificate", read_certificate, ROLES),
     Endpoint("GET", f"{D}/ask", "ask_by_text", ask_by_text, ASKERS, parameters=TEXT),
-    Endpoint("POST", f"{D}/ask", "ask", ask, ASKERS, Ask),
-    Endpoint("POST", f"{D}/batch", "ask_batch", ask_batch, ASKERS, Batch),
-    Endpoint("POST", f"{D}/sql", "run_sql", run_sql, ASKERS, Sql),
-    Endpoint("POST", f"{D}/price", "price", price, ASKERS, Price),
+    Endpoint("POST", f"{D}/ask", "ask", ask, ASKERS, AskBody),
+    Endpoint("POST", f"{D}/batch", "ask_batch", ask_batch, ASKERS, BatchBody),
+    Endpoint("POST", f"{D}/sql", "run_sql", run_sql, ASKERS, SqlBody),
+    Endpoint("POST", f"{D}/price", "price", price, ASKERS, PriceBody),
     Endpoint(
         "GET", f"{D}/synthetic", "synthesize", synthesize, ASKERS,
         parameters={"rows": "Number of records.", "format": "csv, parquet or arrow."}, returns="text/csv",
@@ -468,6 +468,6 @@ ENDPOINTS = (
     ),
     Endpoint("GET", f"{D}/trail", "read_trail", read_trail, READERS, parameters=PAGES),
     Endpoint("GET", "/v1/tokens", "list_tokens", list_tokens, ("owner",)),
-    Endpoint("POST", "/v1/tokens", "create_token", create_token, ("owner",), NewToken),
+    Endpoint("POST", "/v1/tokens", "create_token", create_token, ("owner",), TokenBody),
     Endpoint("DELETE", "/v1/tokens/{token}", "revoke_token", revoke_token, ("owner",)),
 )  # fmt: skip

@@ -33,9 +33,9 @@ from hedgerow.server.api import ENDPOINTS, Call, Endpoint, Reply, Service
 from hedgerow.server.limits import Rate
 from hedgerow.server.metrics import Metrics
 from hedgerow.server.openapi import document
-from hedgerow.server.outcomes import HEADER, Outcome, Outcomes
+from hedgerow.server.outcomes import HEADER, OutcomeStore, StoredOutcome
 from hedgerow.server.people import Token
-from hedgerow.server.problems import MEDIA_TYPE, Problem, bad_request, forbidden, internal, problem_of, unauthorized
+from hedgerow.server.problems import MEDIA_TYPE, Refusal, bad_request, forbidden, internal, invalid_token, problem_of
 from hedgerow.server.settings import Settings
 
 LOG = logging.getLogger("hedgerow.server")
@@ -54,7 +54,7 @@ HEADERS = {
 class Application:
     """The checks around the endpoints of a service."""
 
-    def __init__(self, settings: Settings, service: Service, outcomes: Outcomes) -> None:
+    def __init__(self, settings: Settings, service: Service, outcomes: OutcomeStore) -> None:
         self._settings, self._service, self._outcomes = settings, service, outcomes
         self._metrics = Metrics()
         self._rate = Rate(settings.limits.requests_per_minute)
@@ -63,12 +63,12 @@ class Application:
         self._tasks: set[asyncio.Task[Response]] = set()
         self._is_closing = False
         self._routes = [
-            Route("/v1/health", self._open("health", self._health)),
-            Route("/v1/ready", self._open("ready", self._ready)),
-            Route("/v1/metrics", self._closed("metrics", self._read_metrics)),
-            Route("/v1/openapi.json", self._closed("openapi", self._describe)),
+            Route("/v1/health", self._for_everybody("health", self._health)),
+            Route("/v1/ready", self._for_everybody("ready", self._ready)),
+            Route("/v1/metrics", self._for_tokens("metrics", self._read_metrics)),
+            Route("/v1/openapi.json", self._for_tokens("openapi", self._describe)),
             *(
-                Route(each.path, self._closed(each.name, self._serving(each)), methods=[each.method])
+                Route(each.path, self._for_tokens(each.name, self._serve_endpoint(each)), methods=[each.method])
                 for each in ENDPOINTS
             ),
         ]
@@ -76,7 +76,7 @@ class Application:
     def starlette(self) -> Starlette:
         """Return the ASGI application."""
         methods = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
-        elsewhere = Route("/{path:path}", self._closed("elsewhere", self._elsewhere), methods=methods)
+        elsewhere = Route("/{path:path}", self._for_tokens("elsewhere", self._elsewhere), methods=methods)
         routes: list[Any] = [*self._routes, elsewhere]
         if self._settings.prefix:
             routes = [Mount(self._settings.prefix, routes=routes), elsewhere]
@@ -104,32 +104,32 @@ class Application:
 
     # Checks
 
-    def _open(self, name: str, serve: Callable[[Request], Awaitable[Response]]) -> Any:
+    def _for_everybody(self, name: str, serve: Callable[[Request], Awaitable[Response]]) -> Any:
         """Wrap an endpoint that needs no token."""
 
         async def checked(request: Request) -> Response:
-            return await self._checked(name, request, lambda _: serve(request))
+            return await self._check(name, request, lambda _: serve(request))
 
         return checked
 
-    def _closed(self, name: str, serve: Callable[[Request, Token, str], Awaitable[Response]]) -> Any:
+    def _for_tokens(self, name: str, serve: Callable[[Request, Token, str], Awaitable[Response]]) -> Any:
         """Wrap an endpoint that needs a token."""
 
         async def checked(request: Request) -> Response:
             async def served(identity: str) -> Response:
                 return await serve(request, self._token(request), identity)
 
-            return await self._checked(name, request, served)
+            return await self._check(name, request, served)
 
         return checked
 
-    async def _checked(self, name: str, request: Request, serve: Callable[[str], Awaitable[Response]]) -> Response:
+    async def _check(self, name: str, request: Request, serve: Callable[[str], Awaitable[Response]]) -> Response:
         """Check host and origin, serve, and turn refusals and faults into problems."""
         identity, start = random_token(8), time.perf_counter()
         try:
             self._require_host(request)
             response = await serve(identity)
-        except Problem as refused:
+        except Refusal as refused:
             response = refused.response(identity)
         except ClientDisconnect:
             response = Response(status_code=499)
@@ -165,7 +165,7 @@ class Application:
         token = self._service.tokens.find(given.strip() if kind.lower() == "bearer" else "")
         if token is None:
             self._wrong.take(address)
-            raise unauthorized()
+            raise invalid_token()
         wait = self._rate.take(token.id)
         if wait:
             raise _too_many(wait)
@@ -173,17 +173,17 @@ class Application:
 
     # Endpoints
 
-    def _serving(self, endpoint: Endpoint) -> Callable[[Request, Token, str], Awaitable[Response]]:
+    def _serve_endpoint(self, endpoint: Endpoint) -> Callable[[Request, Token, str], Awaitable[Response]]:
         async def serve(request: Request, token: Token, identity: str) -> Response:
             if token.role not in endpoint.roles:
                 raise forbidden(token.role)
             if self._is_closing:
-                raise Problem(
+                raise Refusal(
                     503, "closing", "The service is stopping", "The service must run. Found it stopping. Try later."
                 )
             body = await self._body(request)
             call = Call(
-                self._service, token, identity, _decoded(endpoint, request, body), request.query_params,
+                self._service, token, identity, _decode(endpoint, request, body), request.query_params,
                 request.path_params, request.headers.get("accept", ""), request.is_disconnected,
             )  # fmt: skip
             key = request.headers.get(HEADER) if request.method == "POST" else None
@@ -191,13 +191,13 @@ class Application:
                 kept = self._outcomes.begin(token.id, key, request.method, request.url.path, body)
                 if kept is not None:
                     return Response(kept.body, kept.status, {"Idempotency-Replayed": "true"}, kept.media)
-            task = asyncio.create_task(self._performed(endpoint, call, key))
+            task = asyncio.create_task(self._perform(endpoint, call, key))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
             try:
                 response = await asyncio.wait_for(asyncio.shield(task), self._settings.limits.seconds)
             except TimeoutError:
-                raise Problem(
+                raise Refusal(
                     504, "too-slow", "The answer takes longer than a request may",
                     f"An answer must take at most {self._settings.limits.seconds:g} seconds. Found that this one takes "
                     "longer. Repeat the request later: what was paid for is kept.",
@@ -206,7 +206,7 @@ class Application:
 
         return serve
 
-    async def _performed(self, endpoint: Endpoint, call: Call, key: str | None) -> Response:
+    async def _perform(self, endpoint: Endpoint, call: Call, key: str | None) -> Response:
         """Run the endpoint, note the request in the trail, and store the outcome of a request with a key.
 
         This goes on when the client gives up, so that what was paid for is stored.
@@ -215,7 +215,7 @@ class Application:
         try:
             reply = await endpoint.handler(call)
             response = _response(reply)
-        except Problem as refused:
+        except Refusal as refused:
             response = refused.response(call.request_id)
         except HedgerowError as refused:
             response = problem_of(refused, is_owner=call.token.role == "owner").response(call.request_id)
@@ -227,7 +227,7 @@ class Application:
                 self._outcomes.forget(call.token.id, key)
             else:
                 media = response.headers.get("content-type", MEDIA_TYPE)
-                self._outcomes.end(call.token.id, key, Outcome(response.status_code, bytes(response.body), media))
+                self._outcomes.end(call.token.id, key, StoredOutcome(response.status_code, bytes(response.body), media))
         self._service.trail.add(
             call.token, request=call.request_id, dataset=call.path.get("dataset", ""), endpoint=endpoint.name,
             asked=reply.asked, cost=reply.cost, status=response.status_code,
@@ -272,12 +272,12 @@ class Application:
     async def _elsewhere(self, request: Request, token: Token, identity: str) -> Response:
         allowed = {m for r in self._routes if r.matches(request.scope)[0] is Match.PARTIAL for m in r.methods or ()}
         if allowed:
-            raise Problem(
+            raise Refusal(
                 405, "method", "The endpoint has other methods",
                 f"The method must be one of {', '.join(sorted(allowed))}. Found {request.method[:20]}. Use one of these.",
                 {"Allow": ", ".join(sorted(allowed))},
             )  # fmt: skip
-        raise Problem(
+        raise Refusal(
             404, "not-found", "There is no such endpoint",
             "The path must name an endpoint. Found another. GET /v1/openapi.json lists them.",
         )  # fmt: skip
@@ -290,15 +290,15 @@ def log_fault(identity: str, fault: BaseException) -> None:
     LOG.error("request %s: %s at %s", identity, type(fault).__name__, places)
 
 
-def _too_many(wait: float) -> Problem:
-    return Problem(
+def _too_many(wait: float) -> Refusal:
+    return Refusal(
         429, "too-many-requests", "Too many requests",
         "Requests must stay below the rate of the service. Found more. Wait, or send questions together.",
         {"Retry-After": str(max(1, round(wait + 0.5)))},
     )  # fmt: skip
 
 
-def _decoded(endpoint: Endpoint, request: Request, body: bytes) -> Any:
+def _decode(endpoint: Endpoint, request: Request, body: bytes) -> Any:
     """Return the body as the endpoint's type."""
     if endpoint.body is None:
         return None

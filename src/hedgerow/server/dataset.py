@@ -18,7 +18,7 @@ from typing import Literal, TypeVar
 from hedgerow.answer import Answer
 from hedgerow.errors import HedgerowError
 from hedgerow.query.counts import Query
-from hedgerow.server.problems import Problem
+from hedgerow.server.problems import Refusal
 from hedgerow.session import Session
 
 T = TypeVar("T")
@@ -27,7 +27,7 @@ Resolution = Literal["values", "bins"]
 
 
 @dataclass
-class Asked:
+class WaitingRequest:
     """Questions of one request that wait for the session, and the promise of their answers."""
 
     analyst: str
@@ -48,7 +48,7 @@ class Dataset:
     def __init__(self, name: str, session: Session, most_waiting: int) -> None:
         self.name, self.session, self._most = name, session, most_waiting
         self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"hedgerow-{name}")
-        self._waiting: deque[Asked] = deque()
+        self._waiting: deque[WaitingRequest] = deque()
         self._draining: asyncio.Task[None] | None = None
         self._running = 0
 
@@ -58,7 +58,7 @@ class Dataset:
         """Answer questions without ``within``, together with others that wait now."""
         self._require_room()
         promise: asyncio.Future[list[Answer]] = asyncio.get_running_loop().create_future()
-        self._waiting.append(Asked(analyst, queries, scale, resolution, promise))
+        self._waiting.append(WaitingRequest(analyst, queries, scale, resolution, promise))
         if self._draining is None or self._draining.done():
             self._draining = asyncio.create_task(self._drain())
         return await promise
@@ -91,7 +91,7 @@ class Dataset:
                 else:
                     asked.promise.set_result(outcome)
 
-    def _answer(self, batch: Sequence[Asked]) -> list[list[Answer] | BaseException]:
+    def _answer(self, batch: Sequence[WaitingRequest]) -> list[list[Answer] | BaseException]:
         """Answer a batch in the session's thread. Each request gets its answers, or its own refusal."""
         outcomes: list[list[Answer] | BaseException] = []
         for _, alike in groupby(batch, key=lambda asked: asked.alike):
@@ -106,12 +106,12 @@ class Dataset:
                 outcomes += [[next(answers) for _ in asked.queries] for asked in group]
         return outcomes
 
-    def _outcome(self, like: Asked, queries: Sequence[Query]) -> list[Answer] | BaseException:
+    def _outcome(self, like: WaitingRequest, queries: Sequence[Query]) -> list[Answer] | BaseException:
         """Return the answers to questions of one kind of request, or the refusal of the first that is refused."""
         try:
             with self.session.on_behalf_of(like.analyst):
                 return self.session.ask_all(list(queries), scale=like.scale, resolution=like.resolution, progress=False)
-        except (HedgerowError, Problem) as refused:
+        except (HedgerowError, Refusal) as refused:
             return refused
         except Exception as fault:  # a fault of one request must not stop the requests of others
             return fault
@@ -119,7 +119,7 @@ class Dataset:
     def _require_room(self) -> None:
         """Refuse a request when too many wait."""
         if len(self._waiting) + self._running >= self._most:
-            raise Problem(
+            raise Refusal(
                 503,
                 "busy",
                 "Too many requests wait",

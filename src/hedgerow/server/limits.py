@@ -18,16 +18,16 @@ class Rate:
 
     def take(self, key: str) -> float:
         """Take one from the key's bucket. Return 0, or the seconds to wait if the bucket is empty."""
-        left = self._filled(key)
+        left = self._fill(key)
         enough = left >= 1
         self._keep(key, left - 1 if enough else left)
         return 0.0 if enough else (1 - left) * 60 / self._most
 
     def is_empty(self, key: str) -> bool:
         """Return True if the key has nothing left. Nothing is taken."""
-        return self._filled(key) < 1
+        return self._fill(key) < 1
 
-    def _filled(self, key: str) -> float:
+    def _fill(self, key: str) -> float:
         now = self._now()
         left, at = self._left.get(key, (self._most, now))
         return min(self._most, left + (now - at) * self._most / 60)

@@ -1,4 +1,4 @@
-"""Outcomes of requests with an idempotency key: a repeated request gets the stored outcome and is billed once.
+"""OutcomeStore of requests with an idempotency key: a repeated request gets the stored outcome and is billed once.
 
 The outcome is stored before it is sent. A service that was killed in between finds no outcome. The repeated request is then
 asked again, and the ledger answers a question that was paid for from its own record.
@@ -11,8 +11,8 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from hedgerow.server.problems import Problem, bad_request
-from hedgerow.server.registry import Registry
+from hedgerow.server.problems import Refusal, bad_request
+from hedgerow.server.registry import ServiceRegistry
 
 HEADER = "idempotency-key"
 LONGEST = 200  # characters of a key
@@ -20,7 +20,7 @@ KEPT = 7 * 86_400  # seconds that an outcome is kept
 
 
 @dataclass(frozen=True)
-class Outcome:
+class StoredOutcome:
     """A stored response."""
 
     status: int
@@ -28,13 +28,13 @@ class Outcome:
     media: str
 
 
-class Outcomes:
+class OutcomeStore:
     """The stored outcomes of a service. ``process`` is the name of this life of the service."""
 
-    def __init__(self, registry: Registry, process: str, now: Callable[[], float] = time.time) -> None:
+    def __init__(self, registry: ServiceRegistry, process: str, now: Callable[[], float] = time.time) -> None:
         self._registry, self._process, self._now = registry, process, now
 
-    def begin(self, token: str, key: str, method: str, path: str, body: bytes) -> Outcome | None:
+    def begin(self, token: str, key: str, method: str, path: str, body: bytes) -> StoredOutcome | None:
         """Reserve a key for a request, or return the outcome that it has already.
 
         A key that belongs to another request, or to one that is still running, is refused.
@@ -57,14 +57,14 @@ class Outcomes:
                 return None
             request, process, status, content, media = found[0]
             if bytes(request) != digest:
-                raise Problem(
+                raise Refusal(
                     422, "key-reused", "The idempotency key belongs to another request",
                     "Idempotency-Key must be new for every new request. Found one of another request. Use a new one.",
                 )  # fmt: skip
             if status is not None:
-                return Outcome(status, bytes(content), media)
+                return StoredOutcome(status, bytes(content), media)
             if process == self._process:
-                raise Problem(
+                raise Refusal(
                     409, "in-progress", "The request is still running",
                     "A request must end before it is repeated. Found it running. Repeat it in a moment.",
                     {"Retry-After": "1"},
@@ -75,7 +75,7 @@ class Outcomes:
             )
             return None
 
-    def end(self, token: str, key: str, outcome: Outcome) -> None:
+    def end(self, token: str, key: str, outcome: StoredOutcome) -> None:
         """Store an outcome."""
         self._registry.write(
             "UPDATE outcomes SET status = ?, body = ?, media = ? WHERE token = ? AND key = ?",

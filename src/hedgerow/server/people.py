@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from hedgerow.errors import InvalidInput
 from hedgerow.privacy.noise import random_token
-from hedgerow.server.registry import Registry
+from hedgerow.server.registry import ServiceRegistry
 
 ROLES = ("owner", "analyst", "auditor")
 LONGEST = 100  # characters of a person's or a project's name
@@ -47,10 +47,10 @@ class Token:
         return self.datasets is None or dataset in self.datasets
 
 
-class Tokens:
+class TokenStore:
     """The tokens of a service."""
 
-    def __init__(self, registry: Registry, now: Callable[[], float] = time.time) -> None:
+    def __init__(self, registry: ServiceRegistry, now: Callable[[], float] = time.time) -> None:
         self._registry, self._now = registry, now
 
     def create(

@@ -28,7 +28,7 @@ KINDS: tuple[tuple[type[HedgerowError], int, str, str], ...] = (
 
 
 @dataclass
-class Problem(Exception):
+class Refusal(Exception):
     """A refusal: the status, a short name for programs, a title, and a sentence that says what to do."""
 
     status: int
@@ -49,9 +49,9 @@ class Problem(Exception):
         return JSONResponse(body, self.status, headers=self.headers, media_type=MEDIA_TYPE)
 
 
-def unauthorized() -> Problem:
+def invalid_token() -> Refusal:
     """Return the one refusal of wrong, expired and revoked tokens, so that they cannot be told apart."""
-    return Problem(
+    return Refusal(
         401,
         "unauthorized",
         "A valid token is needed",
@@ -60,9 +60,9 @@ def unauthorized() -> Problem:
     )
 
 
-def forbidden(role: str) -> Problem:
+def forbidden(role: str) -> Refusal:
     """Return the refusal of a role that may not use an endpoint."""
-    return Problem(
+    return Refusal(
         403,
         "forbidden",
         "This token has another role",
@@ -70,9 +70,9 @@ def forbidden(role: str) -> Problem:
     )
 
 
-def not_found() -> Problem:
+def not_found() -> Refusal:
     """Return the one refusal of datasets that do not exist and of datasets that the token is not for."""
-    return Problem(
+    return Refusal(
         404,
         "not-found",
         "There is no such thing for this token",
@@ -80,12 +80,12 @@ def not_found() -> Problem:
     )
 
 
-def bad_request(detail: str, status: int = 400) -> Problem:
+def bad_request(detail: str, status: int = 400) -> Refusal:
     """Return the refusal of a request that is malformed."""
-    return Problem(status, "bad-request", "The request is malformed", detail)
+    return Refusal(status, "bad-request", "The request is malformed", detail)
 
 
-def problem_of(error: HedgerowError, *, is_owner: bool) -> Problem:
+def problem_of(error: HedgerowError, *, is_owner: bool) -> Refusal:
     """Return the refusal for an error of the library.
 
     Amounts in a refused charge depend on what other analysts have spent. They are for the owner alone.
@@ -98,13 +98,13 @@ def problem_of(error: HedgerowError, *, is_owner: bool) -> Problem:
                     "A charge must fit what is left for you and for the dataset. Found that it does not. "
                     "Nothing was spent. Ask for a wider error, or ask the owner."
                 )
-            return Problem(status, name, title, detail)
+            return Refusal(status, name, title, detail)
     return internal()
 
 
-def internal() -> Problem:
+def internal() -> Refusal:
     """Return the refusal for an unexpected fault. It says nothing about the fault, which may quote data."""
-    return Problem(
+    return Refusal(
         500,
         "internal",
         "The service has a fault",

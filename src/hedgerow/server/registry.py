@@ -37,7 +37,7 @@ CREATE TABLE IF NOT EXISTS questions (
 """
 
 
-class Registry:
+class ServiceRegistry:
     """One connection to the registry's file, shared by the threads of a process."""
 
     def __init__(self, path: Path) -> None:

@@ -14,9 +14,9 @@ from hedgerow.privacy.noise import random_token
 from hedgerow.server.api import Service
 from hedgerow.server.app import Application
 from hedgerow.server.dataset import Dataset
-from hedgerow.server.outcomes import Outcomes
-from hedgerow.server.people import Tokens
-from hedgerow.server.registry import Registry
+from hedgerow.server.outcomes import OutcomeStore
+from hedgerow.server.people import TokenStore
+from hedgerow.server.registry import ServiceRegistry
 from hedgerow.server.settings import Settings
 from hedgerow.server.trail import Trail
 from hedgerow.session import Session
@@ -28,17 +28,17 @@ BACKLOG = 2048
 GRACE = 30  # seconds in which requests may end after the service is told to stop
 
 
-def application(settings: Settings, sessions: Mapping[str, Session], registry: Registry) -> Starlette:
+def application(settings: Settings, sessions: Mapping[str, Session], registry: ServiceRegistry) -> Starlette:
     """Return the ASGI application of a service for open sessions. The sessions are closed with it."""
     _require_different(sessions)
     datasets = {name: Dataset(name, session, settings.limits.waiting) for name, session in sessions.items()}
-    service = Service(datasets, Tokens(registry), Trail(registry), settings.limits)
-    return Application(settings, service, Outcomes(registry, random_token(8))).starlette()
+    service = Service(datasets, TokenStore(registry), Trail(registry), settings.limits)
+    return Application(settings, service, OutcomeStore(registry, random_token(8))).starlette()
 
 
-def first_token(registry: Registry) -> str | None:
+def first_token(registry: ServiceRegistry) -> str | None:
     """Make an owner's token if the registry has no token yet, and return it to be shown once."""
-    tokens = Tokens(registry)
+    tokens = TokenStore(registry)
     return None if tokens.list() else tokens.create("owner", "owner")[0]
 
 
@@ -46,7 +46,7 @@ def serve(settings: Settings, open_session: Callable[[Path], Session], tell: Cal
     """Open every dataset and serve until the process is told to stop. ``tell`` shows a line to the owner."""
     uvicorn = extra("uvicorn")
     with contextlib.ExitStack() as stack:
-        registry = Registry(settings.registry)
+        registry = ServiceRegistry(settings.registry)
         stack.callback(registry.close)
         sessions = {}
         for name, path in settings.datasets.items():

@@ -32,7 +32,7 @@ LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
 
 @dataclass(frozen=True)
 class Limits:
-    """What one token may ask of the service. All of these are public."""
+    """The most that one token may ask of the service. All limits are public."""
 
     body: int = 1_000_000  # bytes of a request
     questions: int = 10_000  # questions of one batch

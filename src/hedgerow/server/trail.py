@@ -10,14 +10,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from hedgerow.server.people import Token
-from hedgerow.server.registry import Registry
+from hedgerow.server.registry import ServiceRegistry
 
 LONGEST = 2_000  # characters of a question that the trail keeps
 AT_MOST = 1_000  # requests that wait to be written
 
 
 @dataclass(frozen=True)
-class Request:
+class TrailEntry:
     """One request of the trail."""
 
     number: int
@@ -38,7 +38,7 @@ COLUMNS = "number, at, request, person, token, dataset, endpoint, asked, cost, s
 class Trail:
     """The trail of a service. Free requests are written together, a moment later; paid ones at once."""
 
-    def __init__(self, registry: Registry, now: Callable[[], float] = time.time) -> None:
+    def __init__(self, registry: ServiceRegistry, now: Callable[[], float] = time.time) -> None:
         self._registry, self._now, self._lock = registry, now, threading.Lock()
         self._waiting: list[tuple[Any, ...]] = []
         self._asked: dict[tuple[str, str], set[bytes]] = {}
@@ -91,7 +91,7 @@ class Trail:
 
     def requests(
         self, dataset: str, *, person: str | None = None, before: int | None = None, most: int = 100
-    ) -> list[Request]:
+    ) -> list[TrailEntry]:
         """Return the latest requests about a dataset, of everybody or of one person, newest first."""
         self.flush()
         rows = self._registry.rows(
@@ -99,4 +99,4 @@ class Trail:
             "ORDER BY number DESC LIMIT ?",
             (dataset, person, person, before, before, most),
         )
-        return [Request(*row) for row in rows]
+        return [TrailEntry(*row) for row in rows]

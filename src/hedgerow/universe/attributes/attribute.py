@@ -26,6 +26,11 @@ NUMBERS = (int, float, np.number)
 class not_:
     """Negation of a predicate on one attribute.
 
+    Parameters
+    ----------
+    predicate
+        A value, a set of values, a range or a mask, as in ``hr.count``.
+
     Example
     -------
     >>> count(region=not_("north"))  # doctest: +SKIP
