@@ -39,6 +39,7 @@ ORDINARY = listed(
     sqlite squared standing statement step stopping store subsampled sum surrogate svc table tail target term thread threshold time
     top total transcript tree turn unavailable unconstrained uniform variance vector verdict walk warning watch wolfe
     author balance cache cashier chain content index lock recorder snapshot
+    practical registry theory
     """
 )
 
@@ -58,6 +59,7 @@ MODULE_WORDS = listed(
     subsampled sum syntax table talwar textbook theorem theory thread time transfer tree triangulation type ullman uniform unsafe
     url vector wang warning weight weighted whitened width wire wolfe wording
     filter shared snapshot stored turn
+    attached category difference flag frequent integer profile quantile range spread total truth
     """
 )
 

@@ -18,6 +18,6 @@ def attach(name: str, imported: Callable[[], Callable[..., Any]]) -> None:
     _FUNCTIONS[name] = imported
 
 
-def attached(name: str) -> Callable[..., Any]:
+def attached_function(name: str) -> Callable[..., Any]:
     """Import the function of this name."""
     return _FUNCTIONS[name]()

@@ -42,13 +42,13 @@ def require_name(role: str, text: Any, *, may_be_empty: bool = False) -> str:
     """Return a name. Refuse it unless it is a short printable text."""
     if not isinstance(text, str) or len(text) > LONGEST_NAME or not text.isprintable() or not (text or may_be_empty):
         raise InvalidInput(
-            f"{role} must be a name of up to {LONGEST_NAME} printable characters. Found {_shortened(text)}. Give a "
+            f"{role} must be a name of up to {LONGEST_NAME} printable characters. Found {_shorten(text)}. Give a "
             "short text."
         )
     return text
 
 
-def _shortened(value: Any) -> str:
+def _shorten(value: Any) -> str:
     """Show a value, cut to 60 characters."""
     shown = repr(value)
     return shown if len(shown) <= 60 else shown[:60] + "…"

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow import _html
-from hedgerow._attached import attached
+from hedgerow._attached import attached_function
 from hedgerow._json import parse
 from hedgerow._types import Names
 from hedgerow.errors import InvalidInput
@@ -103,7 +103,7 @@ class Universe:
         Universe
         """
         if isinstance(path, Mapping):
-            return attached("Universe.from_mapping")(path)  # type: ignore[no-any-return]
+            return attached_function("Universe.from_mapping")(path)  # type: ignore[no-any-return]
         try:
             sizes = parse(Path(path).read_text(encoding="utf-8"))
         except FileNotFoundError:
@@ -117,7 +117,7 @@ class Universe:
                 f'The domain file must hold an object such as {{"age": 85}}. Found {type(sizes).__name__}. '
                 "Check the file."
             )
-        return attached("Universe.from_mapping")(sizes)  # type: ignore[no-any-return]
+        return attached_function("Universe.from_mapping")(sizes)  # type: ignore[no-any-return]
 
     @classmethod
     def load(cls, path: str | Path) -> Universe:
@@ -136,7 +136,7 @@ class Universe:
         -------
         >>> universe = hr.Universe.load("people.toml")  # doctest: +SKIP
         """
-        return attached("Universe.load")(path)  # type: ignore[no-any-return]
+        return attached_function("Universe.load")(path)  # type: ignore[no-any-return]
 
     def save(self, path: str | Path) -> None:
         """Write the whole declaration to a readable file, .toml or .json.
@@ -146,7 +146,7 @@ class Universe:
         path : path
             The file to write.
         """
-        attached("Universe.save")(self, path)
+        attached_function("Universe.save")(self, path)
 
     @classmethod
     def draft(cls, source: Any, **how: Any) -> Universe:
@@ -163,7 +163,7 @@ class Universe:
         -------
         Draft
         """
-        return attached("Universe.draft")(source, **how)  # type: ignore[no-any-return]
+        return attached_function("Universe.draft")(source, **how)  # type: ignore[no-any-return]
 
     @classmethod
     def from_schema(cls, source: Any, **how: Any) -> Universe:
@@ -180,7 +180,7 @@ class Universe:
         -------
         Universe
         """
-        return attached("Universe.from_schema")(source, **how)  # type: ignore[no-any-return]
+        return attached_function("Universe.from_schema")(source, **how)  # type: ignore[no-any-return]
 
     def __getitem__(self, name: str) -> Attribute:
         try:

@@ -28,7 +28,7 @@ from hedgerow.query.counts import (
     require_boolean,
 )
 from hedgerow.query.linear import Linear, as_linear
-from hedgerow.query.ratios import narrowed
+from hedgerow.query.ratios import narrow
 from hedgerow.universe.universe import Universe
 
 
@@ -172,7 +172,7 @@ class OfRecords(Statistic):
 
     def among(self, group: Query) -> Query:
         """Return the statistic over the records of the group."""
-        return dataclasses.replace(self, where=narrowed(self.where, group))  # type: ignore[type-var]
+        return dataclasses.replace(self, where=narrow(self.where, group))  # type: ignore[type-var]
 
 
 def part_of(query: Query, universe: Universe, resolution: Resolution) -> ComposedQuestion:
