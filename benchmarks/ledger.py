@@ -154,7 +154,7 @@ def large(data: HistogramSource, url: str) -> tuple[float, float, int]:
     began = time.perf_counter()
     again.ledger.verify()  # type: ignore[attr-defined]
     checked = time.perf_counter() - began
-    found = int(again.ledger._charges)  # type: ignore[attr-defined]
+    found = int(again.ledger._parts.log.charges)  # type: ignore[attr-defined]
     again.ledger.close()  # type: ignore[attr-defined]
     return seconds, checked, found
 

@@ -50,11 +50,15 @@ LAYERS = [  # a module sees the layers above it in this list, and its own folder
     {"serialize"},  # the forms of all that is below
     {"sql", "ledger"},
     {"report"},
+    {"answering"},
+    {"release_file"},
     {"session", "profiles"},
     {"opening"},
     {"estimators", "wire", "planning"},
+    {"client"},
     {"hedgerow"},  # the public names
     {"demo"},
+    {"server"},
     {"cli"},
 ]
 SEES_ONLY = {  # and the helpers
@@ -179,7 +183,7 @@ def own_privates(nodes: tuple[ast.AST, ...]) -> set[str]:
         if not isinstance(outer, ast.ClassDef):
             continue
         for node in outer.body:
-            if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
                 found.add(node.name)
             found |= {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
         for node in ast.walk(outer):

@@ -26,19 +26,20 @@ SHARED = {"HuberRegressor", "Lasso", "LinearRegression", "LinearSVC", "LogisticR
 # Last words of class names that are no terms of ours: of programming, of mathematics, of Python's database interface, and scikit-learn's.
 ORDINARY = listed(
     """
-    absolute account accountant aggregate alias amount analyst appending array auto axis ball behind best binding book box broken
-    candidate case category clause close coder combination config conjunction connection contrast contribution convex copyable
-    correlation cover csv current cursor custom database date descent dialect difference digit discovery distribution dp draw
-    durable entropy erratum estimate euclidean exceeded exponential extra family feature file filter finding fit flag fold forest
-    form function gap gaussian general group head hinge histogram holdout huber input inspection instance integer judge knowledge
-    laplace large lasso limit line linear logistic lost mean median metric minimize minimum mixture model move moved name
-    need node norm not number objective option order outcome overview pair parity part perturbation pick pinball planned
-    planner pmw point poisson polytope pool postgres potential precomputed prediction prior problem process product progress
-    quantile quote quotient range ratio reading refit regression regressor repeated report respondent result ridge rule run sample
-    sampling schedule schema scope score scored scorer scq seeded series session set setting sgd share shelf simplex size solver
-    sqlite squared standing statement step stopping store subsampled sum surrogate svc table tail target term thread threshold time
-    top total transcript tree turn unavailable unconstrained uniform variance vector verdict walk warning watch wolfe
-    author balance cache cashier chain content index lock recorder snapshot
+    absolute account accountant aggregate alias amount analyst appending array askable association author auto axis balance ball
+    behind best binding book box broken cache candidate case cashier category chain clause close coder combination config
+    conjunction connection content contrast contribution convex copyable correlation cover csv cursor custom database
+    date descent dialect difference digit discovery distribution dp draw durable entropy erratum estimate euclidean exceeded
+    exponential extra family feature file filter finding fit flag fold forest form function gap gaussian general group head
+    hinge histogram history holdout huber index input inspection instance integer judge knowledge laplace large lasso limit line
+    linear lock logistic lost mean median metric minimize minimum mixture model move moved name need node norm not number
+    objective option order outcome overview pair parity part perturbation pick pinball planned planner pmw point poisson
+    polytope pool postgres potential precomputed prediction prior problem process product progress publication publishing
+    quantile quote quotient range ratio reading recorder refit regression regressor repeated report respondent result ridge rule
+    run sample sampling schedule schema scope score scored scorer scq seeded series session set setting sgd share shelf simplex
+    size snapshot solver spending sqlite squared standing statement step stopping store subsampled sum summary surrogate svc
+    table tail target term thread threshold time top total transcript tree turn unavailable unconstrained uniform variance
+    vector verdict walk warning watch wolfe
     practical registry theory
     """
 )
@@ -46,19 +47,20 @@ ORDINARY = listed(
 # Words of module names that are no terms of ours.
 MODULE_WORDS = listed(
     """
-    duration json serialize state account amplification analyst asking audit auto backend batch binding broken by candidate case certified chain chart check cli
-    coding compiled composed contrast contribution conversion convex counting csv cursor custom data date db demo deprecated descent
-    desk dialect discovery draft drafting durable dwork elementary environment erm errata erratum estimator exact expected extra
-    false family feature file first fish fit flat frame frank free gallery game general generalise gradient group hard histogram
-    holdout html inspection instance interface junction kernel kind largest lasso layout learned line linear many measure memory
-    merged metrics minimize minimum mirror mixture model monitor multi multiplicative mwem noisy number objective offline one only
-    opening order output over own owner page pair parquet parse perturbation perturbed planned planning pmw postgres potential
-    practical preparing privacy private problem process progress public rate ratio read reader redaction refit registry renamed
-    report research result roth run sampled sampling schema scope scoring scq search selection session set sgd shrinkage
-    simulation size small solver spark sparse spending spill sql sqlite starting statement statistics store story stream structured
-    subsampled sum syntax table talwar textbook theorem theory thread time transfer tree triangulation type ullman uniform unsafe
-    url vector wang warning weight weighted whitened width wire wolfe wording
-    filter shared snapshot stored turn
+    account amplification analyst answering askable asking audit auto backend batch binding broken by cache candidate case
+    certified chain chart check cli coding compiled composed container contrast contribution conversion convex counting csv
+    cursor custom data date db demo deprecated descent desk dialect discovery document draft drafting durable duration dwork
+    elementary environment erm errata erratum estimator exact expected extra false family feature file filter first fish fit
+    flat frame frank free gallery game general generalise gradient group hard histogram history holdout html inspection instance
+    interface json junction kernel kind largest lasso layout learned line linear many measure memory merged metrics minimize
+    minimum mirror mixture model monitor multi multiplicative mwem noisy number objective offline on one only opening order
+    output over own owner page pair parquet parse perturbation perturbed planned planning pmw postgres potential practical
+    preparing privacy private problem process progress public publication publish published publishing rate ratio read reader
+    redaction refit registry renamed report research result roth run sampled sampling scaling schema scope scoring scq
+    search selection serialize session set sgd shared shrinkage signing simulation size small snapshot solver spark sparse
+    spending spill sql sqlite starting state statement statistics store stored story stream structured subsampled sum summary
+    syntax synthetic table talwar textbook theorem theory thread time transfer tree triangulation turn type ullman uniform
+    unsafe url vector wang warning weight weighted whitened width wire wolfe wording
     attached category difference flag frequent integer profile quantile range spread total truth
     """
 )

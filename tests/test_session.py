@@ -19,11 +19,11 @@ from sequential import is_kept
 
 import hedgerow as hr
 from hedgerow import demo
+from hedgerow.answering.answer_cache import RefreshingCache
 from hedgerow.data import HistogramSource, Table
 from hedgerow.engine.practical import free_answers
 from hedgerow.query.bound import Estimate
 from hedgerow.query.ratios import BoundMean
-from hedgerow.session import Current
 from hedgerow.unsafe import unsafe_answer, unsafe_error
 
 
@@ -608,6 +608,20 @@ def test_a_session_cannot_be_copied_into_a_second_budget(session) -> None:
         pickle.dumps(session)
 
 
+def test_a_session_is_a_context_that_closes_its_ledgers(tmp_path, monkeypatch) -> None:
+    universe, url = hr.Universe(a=hr.Integers(0, 3)), f"sqlite:///{tmp_path / 'people.ledger'}"
+    data = HistogramSource(universe, np.array([100, 200, 300, 400]))
+    closed: list[bool] = []
+    with hr.open(data, universe=universe, budget=hr.Budget(1.0, 1e-6), ledger=url) as session:
+        close = session.ledger.close
+        monkeypatch.setattr(session.ledger, "close", lambda: closed.append(True) or close())
+        answer = session.ask(hr.count(a=2))
+        assert not closed
+    assert closed == [True]
+    with hr.open(data, universe=universe, budget=hr.Budget(1.0, 1e-6), ledger=url) as again:
+        assert again.ask(hr.count(a=2)).value == answer.value
+
+
 class Cached:
     """A cache, or an engine, whose answer to everything has this bar."""
 
@@ -627,9 +641,9 @@ class Cached:
 )
 def test_a_part_of_a_question_that_pays_has_the_better_of_its_two_answers(cached, today, value) -> None:
     """What was bought before is not forgotten for a wider bar, and what was learned since is not either."""
-    view = Current(Cached(1.0, cached), Cached(2.0, today, "hypothesis"))  # type: ignore[arg-type]
+    view = RefreshingCache(Cached(1.0, cached), Cached(2.0, today, "hypothesis"))  # type: ignore[arg-type]
     assert view.linear(None, 0.5).value == value  # type: ignore[arg-type]
-    fresh = Current(Cached(1.0, 0.3, "measured"), Cached(2.0, 0.1, "hypothesis"))  # type: ignore[arg-type]
+    fresh = RefreshingCache(Cached(1.0, 0.3, "measured"), Cached(2.0, 0.1, "hypothesis"))  # type: ignore[arg-type]
     assert fresh.linear(None, 0.5).value == 1.0  # type: ignore[arg-type]
 
 

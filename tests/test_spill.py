@@ -10,7 +10,7 @@ from people import SMALL, opened
 
 import hedgerow as hr
 from hedgerow import _spill
-from hedgerow import session as module
+from hedgerow.answering import answer_history as module
 from hedgerow.data import HistogramSource
 from hedgerow.engine.practical import free_answers
 from hedgerow.engine.practical.fit import corrections
@@ -64,7 +64,7 @@ def test_a_table_is_repeated_to_the_last_bit_after_more_was_learned(session, mon
         again = session.ask(table)
         assert again.source == "repeat" and np.array_equal(again.value, value) and np.array_equal(again.error, error)
         again.value[...] = 1
-    assert session._memory._shelf._maps
+    assert session._cache._shelf._maps
 
 
 def test_a_report_has_the_last_answers_that_there_is_room_for(session, monkeypatch) -> None:

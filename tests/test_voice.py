@@ -98,8 +98,7 @@ def test_prose_has_short_lines(page: Path) -> None:
 # ``Session`` is made by ``hr.open``: its own arguments are none that a user gives.
 @pytest.mark.parametrize(
     ("name", "thing"),
-    [(name, thing) for name, thing in public() if thing is not hr.Session],
-    ids=lambda each: str(each),
+    [pytest.param(name, thing, id=name) for name, thing in public() if thing is not hr.Session],
 )
 def test_public_functions_and_classes_say_what_they_take_and_return(name: str, thing: Any) -> None:
     if isinstance(thing, type) and issubclass(thing, BaseException):

@@ -11,6 +11,7 @@ from hedgerow import _attached, _deprecated
 if _typing.TYPE_CHECKING:
     from hedgerow import drafting, losses
     from hedgerow.answer import Answer
+    from hedgerow.client.remote import connect
     from hedgerow.convex.minimize import minimize
     from hedgerow.convex.sets import Box, GroupL1Ball, L1Ball, L2Ball, Polytope, Simplex, Unconstrained
     from hedgerow.data.csv_file import Csv
@@ -21,6 +22,7 @@ if _typing.TYPE_CHECKING:
         FitChangedWarning,
         HedgerowError,
         InvalidInput,
+        InvalidRelease,
         LedgerBroken,
         LedgerUnavailable,
         NotPrivateWarning,
@@ -60,6 +62,7 @@ if _typing.TYPE_CHECKING:
         variance,
     )
     from hedgerow.query.workloads import Workload, conjunctions, intervals, marginals, parities, thresholds
+    from hedgerow.release_file.release import Release, load
     from hedgerow.session import Session
     from hedgerow.universe.attributes import MISSING, OTHER, Categories, Flag, Integers, Range, not_
     from hedgerow.universe.dates import Dates
@@ -67,6 +70,7 @@ if _typing.TYPE_CHECKING:
 
 _NAMES = {  # public names, by the module that defines them
     "answer": ["Answer"],
+    "client.remote": ["connect"],
     "convex.minimize": ["minimize"],
     "convex.sets": ["Box", "GroupL1Ball", "L1Ball", "L2Ball", "Polytope", "Simplex", "Unconstrained"],
     "data.csv_file": ["Csv"],
@@ -77,6 +81,7 @@ _NAMES = {  # public names, by the module that defines them
         "FitChangedWarning",
         "HedgerowError",
         "InvalidInput",
+        "InvalidRelease",
         "LedgerBroken",
         "LedgerUnavailable",
         "NotPrivateWarning",
@@ -119,6 +124,7 @@ _NAMES = {  # public names, by the module that defines them
     ],
     "universe.universe": ["Universe"],
     "query.workloads": ["Workload", "conjunctions", "intervals", "marginals", "parities", "thresholds"],
+    "release_file.release": ["Release", "load"],
     "session": ["Session"],
 }
 _MODULES = ("audit", "drafting", "erm", "estimators", "generalise", "ledger", "losses", "serialize", "unsafe", "wire")
@@ -146,6 +152,7 @@ __all__ = [
     "Holdout",
     "Integers",
     "InvalidInput",
+    "InvalidRelease",
     "L1Ball",
     "L2Ball",
     "LedgerBroken",
@@ -157,6 +164,7 @@ __all__ = [
     "PublicWarning",
     "Query",
     "Range",
+    "Release",
     "Session",
     "Simplex",
     "Theory",
@@ -169,6 +177,7 @@ __all__ = [
     "any_of",
     "conjunction",
     "conjunctions",
+    "connect",
     "correlation",
     "count",
     "difference",
@@ -179,6 +188,7 @@ __all__ = [
     "interval",
     "intervals",
     "linear",
+    "load",
     "losses",
     "marginal",
     "marginals",

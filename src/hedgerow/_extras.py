@@ -14,8 +14,12 @@ EXTRAS = {
     "psycopg": ("PostgreSQL", "postgres"),
     "sklearn": ("estimators", "estimators"),
     "sqlalchemy": ("SQLAlchemy's dialect", "dialect"),
+    "cryptography": ("signatures of release files", "signing"),
     "fsspec": ("files at a URL", "remote"),
     "pyspark": ("Spark", "spark"),
+    "uvicorn": ("the service", "server"),
+    "starlette": ("the service", "server"),
+    "msgspec": ("the service", "server"),
 }
 
 

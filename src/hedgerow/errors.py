@@ -26,6 +26,10 @@ class DataUnavailable(HedgerowError):
     """The table could not be read. The message of the data engine is hidden, because it may quote rows."""
 
 
+class InvalidRelease(InvalidInput):
+    """A release file is damaged, was changed, is not signed by the key, or is larger than the limit."""
+
+
 class LedgerUnavailable(HedgerowError):
     """The ledger cannot be read or written at the moment, so nothing was released. Earlier charges stay spent."""
 

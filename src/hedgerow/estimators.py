@@ -35,6 +35,7 @@ from scipy.special import expit, softmax
 from hedgerow._extras import extra
 from hedgerow._types import Array
 from hedgerow.answer import Answer
+from hedgerow.answering.askable import Askable
 from hedgerow.convex.features import standardization
 from hedgerow.convex.minimize import minimize
 from hedgerow.convex.sets import Box, L1Ball, L2Ball, Unconstrained
@@ -43,7 +44,6 @@ from hedgerow.data.coding import cells_of, code_column, column_of, numbers
 from hedgerow.errors import InvalidInput
 from hedgerow.losses import Hinge, Huber, Logistic, Loss, MultinomialLogistic, Pinball, Poisson, Squared
 from hedgerow.query.counts import Query
-from hedgerow.session import Session
 
 extra("sklearn")
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin  # noqa: E402
@@ -69,13 +69,13 @@ __all__ = [
 class _Bound(BaseEstimator):  # type: ignore[misc]
     """Base of all estimators: asks the session and stores the bound, source and cost of its answer."""
 
-    session: Session
+    session: Askable
     within: float | None
 
     def _require_session(self) -> None:
-        if not isinstance(self.session, Session):
+        if not isinstance(self.session, Askable):
             raise InvalidInput(
-                f"session must be a Session. Found {type(self.session).__name__}. Open one with hr.open."
+                f"session must be a Session or a Release. Found {type(self.session).__name__}. Use hr.open or hr.load."
             )
 
     def _ask(self, loss: Loss, over: ConvexSet) -> Answer:
@@ -89,7 +89,7 @@ class _Linear(_Bound):
     """Linear model z = ⟨x, coef⟩ + intercept on the features of the universe."""
 
     def __init__(
-        self, session: Session, *, target: str | None = None, features: Names = (), radius: float | None = 5.0,
+        self, session: Askable, *, target: str | None = None, features: Names = (), radius: float | None = 5.0,
         fit_intercept: bool = True, onehot: Names = (), interactions: Sequence[Names] = (), where: Query | None = None,
         within: float | None = None,
     ) -> None:  # fmt: skip
@@ -292,7 +292,7 @@ class Ridge(_Regressor):
     """
 
     def __init__(
-        self, session: Session, *, alpha: float = 0.01, target: str | None = None, features: Names = (),
+        self, session: Askable, *, alpha: float = 0.01, target: str | None = None, features: Names = (),
         radius: float | None = 5.0, fit_intercept: bool = True, onehot: Names = (), interactions: Sequence[Names] = (),
         where: Query | None = None, within: float | None = None,
     ) -> None:  # fmt: skip
@@ -328,7 +328,7 @@ class HuberRegressor(_Regressor):
     """
 
     def __init__(
-        self, session: Session, *, width: float = 0.2, target: str | None = None, features: Names = (),
+        self, session: Askable, *, width: float = 0.2, target: str | None = None, features: Names = (),
         radius: float | None = 5.0, fit_intercept: bool = True, onehot: Names = (), interactions: Sequence[Names] = (),
         where: Query | None = None, within: float | None = None,
     ) -> None:  # fmt: skip
@@ -349,7 +349,7 @@ class QuantileRegressor(_Regressor):
     """
 
     def __init__(
-        self, session: Session, *, quantile: float = 0.5, target: str | None = None, features: Names = (),
+        self, session: Askable, *, quantile: float = 0.5, target: str | None = None, features: Names = (),
         radius: float | None = 5.0, fit_intercept: bool = True, onehot: Names = (), interactions: Sequence[Names] = (),
         where: Query | None = None, within: float | None = None,
     ) -> None:  # fmt: skip
@@ -370,7 +370,7 @@ class PoissonRegressor(_Regressor):
     """
 
     def __init__(
-        self, session: Session, *, clip: float = 3.0, target: str | None = None, features: Names = (),
+        self, session: Askable, *, clip: float = 3.0, target: str | None = None, features: Names = (),
         radius: float | None = 5.0, fit_intercept: bool = True, onehot: Names = (), interactions: Sequence[Names] = (),
         where: Query | None = None, within: float | None = None,
     ) -> None:  # fmt: skip
@@ -410,7 +410,7 @@ class Quantile(_Bound):
     """
 
     def __init__(
-        self, session: Session, attribute: str | None = None, *, quantile: float = 0.5, where: Query | None = None,
+        self, session: Askable, attribute: str | None = None, *, quantile: float = 0.5, where: Query | None = None,
         within: float | None = None,
     ) -> None:  # fmt: skip
         self.session = session
@@ -446,7 +446,7 @@ class Median(Quantile):
     """
 
     def __init__(
-        self, session: Session, attribute: str | None = None, *, where: Query | None = None, within: float | None = None
+        self, session: Askable, attribute: str | None = None, *, where: Query | None = None, within: float | None = None
     ) -> None:
         self.session = session
         self.attribute = attribute

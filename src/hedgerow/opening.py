@@ -18,6 +18,8 @@ from hedgerow._memory import MODEL, in_bytes, limit_memory, require, require_lib
 from hedgerow._progress import phases, tell
 from hedgerow._renamed import renamed_parameters
 from hedgerow._threads import one_thread
+from hedgerow.answering.answer_cache import AnswerCache
+from hedgerow.answering.blocks import FIRST, Block
 from hedgerow.convex.losses.custom import Custom
 from hedgerow.convex.minimize import bound_convex
 from hedgerow.data import DataSource
@@ -40,7 +42,7 @@ from hedgerow.profiles import Practical, ProfileOptions, Theory, checked_workloa
 from hedgerow.query.counts import Query
 from hedgerow.query.counts import bound as bound_to
 from hedgerow.query.workloads import Workload, marginals
-from hedgerow.session import FIRST, AnswerCache, Block, Session
+from hedgerow.session import Session
 from hedgerow.universe.universe import Universe
 
 
@@ -285,7 +287,7 @@ class _Appending:
             prior = blocks[-1].engine.next_prior
             resumable = given["ledger"] is not None or account.snapshots.keeps_state
             engine = _open_engine(data, account, self.noise, self.options, beta, prior, resumable=resumable)
-        return Block(name, data, account, engine, AnswerCache(engine, account), beta)
+        return Block(name, data, account, engine, AnswerCache(engine, account.answer_log), beta)
 
     def _budget(self, first: Block, budget: Any) -> Budget:
         """Return the budget of a block, after checking that it is of the same kind as that of the first block."""

@@ -94,7 +94,7 @@ def _any_of_them(worth):
 
 
 def missed_by_certificate(data: HistogramSource, seed: int) -> bool:
-    certified = opened(data, seed)._engine._convex._certified
+    certified = opened(data, seed)._engine.public.losses
     found = [(q, certified.get(q.on(UNIVERSE))) for q in QUESTIONS]
     return any(unsafe_excess_risk(data, q, f[0], tolerance=1e-6) > f[1] for q, f in found if f is not None)
 

@@ -58,8 +58,10 @@ def neighbours(budget: Budget, counts: np.ndarray) -> np.ndarray:
 
 def told(budget: Budget, counts: list[np.ndarray], noise: Recorder) -> tuple[Any, list[hr.Accountant]]:
     """A session of four blocks, asked about all, some and one of them, with purchases and a series between them."""
+    from hedgerow.answering.answer_cache import AnswerCache
+    from hedgerow.answering.blocks import Block
     from hedgerow.engine.practical.engine import build_practical_engine
-    from hedgerow.session import AnswerCache, Block, Session
+    from hedgerow.session import Session
 
     ledgers = [Accountant(budget) for _ in counts]
     given: dict[str, Any] = {
@@ -74,7 +76,7 @@ def told(budget: Budget, counts: list[np.ndarray], noise: Recorder) -> tuple[Any
     def block(i: int, prior: Any) -> Block:
         data = HistogramSource(U, counts[i])
         engine = build_practical_engine(data, ledgers[i], noise, beta=0.05, prior=prior, **given)
-        return Block(str(i + 1), data, ledgers[i], engine, AnswerCache(engine, ledgers[i]), 0.05)
+        return Block(str(i + 1), data, ledgers[i], engine, AnswerCache(engine, ledgers[i].answer_log), 0.05)
 
     def append(blocks: Any, name: str, source: Any, **options: Any) -> Block:
         return block(int(name) - 1, blocks[-1].engine.next_prior)

@@ -14,6 +14,7 @@ from of_ledger import LEDGER_MUTANTS
 from of_privacy import PRIVACY
 from of_promises import PROMISES
 from of_query import QUESTIONS
+from of_releases import RELEASE_MUTANTS
 from of_sizes import SIZE_MUTANTS
 from of_sources import SOURCE_MUTANTS
 from of_textbook import TEXTBOOK
@@ -33,6 +34,7 @@ MUTANTS: list[Mutant] = [
     *BLOCK_MUTANTS,
     *SIZE_MUTANTS,
     *PROMISES,
+    *RELEASE_MUTANTS,
 ]
 
 NOT_WRITTEN: list[str] = [

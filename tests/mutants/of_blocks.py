@@ -55,8 +55,8 @@ blocks(
     BLOCKS + "bars_hold_for_all_blocks_and_ranges_together",
 )  # fmt: skip
 blocks(
-    "BL10", "engine/multi_block.py::BlockPart.rows", "private numbers of rows are taken for known: bars over blocks do not hold",
-    "found = self.engine.rows\n        off = float(self.engine.error_in_rows(1.0, 0.0))", "found = self.engine.rows\n        off = 0.0",
+    "BL10", "engine/multi_block.py::_interval_of_rows", "private numbers of rows are taken for known: bars over blocks do not hold",
+    "found = public.rows\n    off = float(public.error_in_rows(1.0, 0.0))", "found = public.rows\n    off = 0.0",
     BLOCKS + "a_block_whose_rows_are_private_counts_for_an_interval",
 )  # fmt: skip
 blocks(
@@ -101,8 +101,8 @@ blocks(
     LEDGER + "a_block_is_refused_that_is_not_what_the_ledger_knows[SQLite]",
 )  # fmt: skip
 blocks(
-    "BL19", "session.py::Session.ledger", "a fit is paid from the first block's budget, whoever's rows it is about",
-    "        if isinstance(self._ledger, Accounts):\n", "        if not self._blocks:\n",
+    "BL19", "answering/spending.py::Spending.ledger", "a fit is paid from the first block's budget, whoever's rows it is about",
+    "        if isinstance(self._ledger, Accounts):\n", "        if self._ledger is None:\n",
     BLOCKS + "what_cannot_be_asked_of_several_blocks_is_refused_in_a_sentence",
 )  # fmt: skip
 blocks(
@@ -141,8 +141,8 @@ blocks(
     "attacks/test_attacks_blocks.py::test_a_series_that_cannot_be_counted_is_refused_before_any_block_pays",
 )  # fmt: skip
 blocks(
-    "BL27", "session.py::Session.population_error", "an answer about the first block has the population's bar of all",
-    "(len(self._blocks) > 1 and not self._memory.said(bound, answer.value))", "False",
+    "BL27", "answering/askable.py::Askable.population_error", "an answer about the first block has the population's bar of all",
+    "(len(self.blocks) > 1 and not self._cache.said(bound, answer.value))", "False",
     "attacks/test_attacks_blocks.py::test_an_answer_about_fewer_rows_has_not_the_populations_bar_of_more",
 )  # fmt: skip
 

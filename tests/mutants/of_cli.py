@@ -84,7 +84,7 @@ desk(
     "query/test_wording.py::test_any_cells_of_any_column",
 )  # fmt: skip
 desk(
-    "Y14", "session.py::AnswerCache.prepare", "a question of a taken-up session is answered anew, where it was answered before",
+    "Y14", "answering/answer_cache.py::AnswerCache.prepare", "a question of a taken-up session is answered anew, where it was answered before",
     "for query in queries if query not in self}", "for query in queries if query.key not in self._known}",
     "cli/test_same_answers.py::test_200_questions_as_python_sql_and_cli_give_the_same_answers_on_a_seeded_session",
 )  # fmt: skip

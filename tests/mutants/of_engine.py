@@ -905,7 +905,7 @@ bars(
 )  # fmt: skip
 bars(
     "B30", "engine.py::PracticalEngine._promised_bar", "where n is private a guarded answer leaves out how far it may be off",
-    "return (most + (0.0 if self._n_is_public else known.rows.off)) / known.rows.estimate",
+    'return (most + (0.0 if self.ledger.budget.neighbours == "replace" else known.rows.off)) / known.rows.estimate',
     "return most / known.rows.estimate",
     RELEASE + "below_the_guard_an_answer_has_the_bar_that_it_promises",
 )  # fmt: skip
@@ -915,7 +915,7 @@ bars(
     "attacks/test_attacks_bars.py::test_however_large_epsilon_is_a_guards_bar_holds_though_counts_are_compared_in_whole_rows",
 )  # fmt: skip
 bars(
-    "B31", "engine.py::PracticalEngine.error_in_rows", "a bar in rows leaves out what is not known of n",
+    "B31", "engine/practical/public.py::PracticalAnswers.error_in_rows", "a bar in rows leaves out what is not known of n",
     "reach: float | Array = off * value + self.knowledge.rows.high * error", "reach: float | Array = self.knowledge.rows.estimate * error",
     BARS + "a_bar_in_rows_holds_for_every_n_that_is_possible",
 )  # fmt: skip
@@ -1002,18 +1002,18 @@ bars(
 
 promises = Writer("promises", "")
 promises(
-    "H01", "engine/release.py::ReleaseEngine.__init__", "3α is promised though the release never met its stop",
-    "self._promised = {query.key for query in workload} if released.stopped else set()", "self._promised = {query.key for query in workload}",
+    "H01", "engine/release.py::run_release", "3α is promised though the release never met its stop",
+    "{query.key: query for query in queries} if made.stopped else {}", "{query.key: query for query in queries}",
     RELEASE + "a_release_that_did_not_stop_promises_nothing",
 )  # fmt: skip
 promises(
     "H02", "engine/release.py::ReleaseEngine.marginal", "a marginal has a bar though none is proved for some of its cells",
-    "error = None if None in errors else self._error", "error = self._error",
+    "error = None if None in errors else self.error", "error = self.error",
     RELEASE + "a_release_promises_nothing_of_what_was_not_in_its_workload",
 )  # fmt: skip
 promises(
     "H03", "engine/release.py::ReleaseEngine.linear", "a release promises 3α of every question",
-    "error = self._error if query.key in self._promised else None", "error = self._error",
+    "error = self.error if query.key in self.promised else None", "error = self.error",
     RELEASE + "a_release_promises_nothing_of_what_was_not_in_its_workload",
 )  # fmt: skip
 promises(
@@ -1048,20 +1048,20 @@ promises(
     RELEASE + "the_theory_refuses_what_its_theorem_does_not_give",
 )  # fmt: skip
 promises(
-    "H10", "engine/practical/engine.py::_estimate", "an answer that nothing bounds has a bar all the same",
+    "H10", "engine/practical/public.py::estimate", "an answer that nothing bounds has a bar all the same",
     'return Estimate(value, error if error < 1 else None, "hypothesis", typical', 'return Estimate(value, min(error, 0.5), "hypothesis", typical',
     RELEASE + "what_nothing_bounds_has_no_bar",
 )  # fmt: skip
 promises(
-    "H11", "engine/practical/convex/convex_answers.py::Convex._estimate", "a convex answer that nothing bounds has a bar all the same",
+    "H11", "engine/practical/public.py::PracticalAnswers.convex_estimate", "a convex answer that nothing bounds has a bar all the same",
     "return Estimate(theta, error if math.isfinite(error) else None, source, coefficients=each)", "return Estimate(theta, min(error, 1.0), source)",
     MINIMIZE + "an_unconstrained_logistic_regression_is_answered_without_a_bar",
 )  # fmt: skip
 
 session = Writer("session", "")
 session(
-    "SH2", "session.py::Session._give", "a report keeps every table that was ever answered in memory",
-    "while self._given_cells > REPORTED_CELLS and", "while self._given_cells < 0 and",
+    "SH2", "answering/answer_history.py::AnswerHistory.add", "a report keeps every table that was ever answered in memory",
+    "while self._cells > REPORTED_CELLS and", "while self._cells < 0 and",
     SHELF + "a_report_has_the_last_answers_that_there_is_room_for",
 )  # fmt: skip
 session(
@@ -1070,13 +1070,13 @@ session(
     SHELF + "what_is_put_there_is_the_same_whatever_becomes_of_the_original",
 )  # fmt: skip
 session(
-    "S01", "session.py::AnswerCache._kept", "a repeat does not have the bar that is asked for now",
+    "S01", "answering/answer_cache.py::AnswerCache._kept", "a repeat does not have the bar that is asked for now",
     "if known is None or (within is not None and (known.error is None or np.max(known.error) > within * (1 + 1e-9))):", "if known is None:",
     SESSION + "within_pays_exactly_when_the_free_bar_is_too_wide",
 )  # fmt: skip
 session(
-    "S34", "session.py::Session._scaled", "the typical error of all rows is said to be none, though their number is private",
-    "usual = np.hypot(usual * self.rows, np.abs(value) * self._engine.typical_of_rows)", "usual = usual * self.rows",
+    "S34", "answering/scaling.py::scaled_answer", "the typical error of all rows is said to be none, though their number is private",
+    "usual = np.hypot(usual * rows, np.abs(value) * engine.typical_of_rows)", "usual = usual * rows",
     "attacks/test_attacks_adaptive_bars.py::test_the_typical_error_of_all_rows_is_that_of_their_number_where_it_is_private",
 )  # fmt: skip
 session(
@@ -1096,32 +1096,32 @@ session(
     CERTIFICATE + "a_ratio_is_bought_as_one_or_refused_unpaid",
 )  # fmt: skip
 session(
-    "S02", "session.py::Session.log", "the log leaves an entry out",
+    "S02", "answering/spending.py::Spending.log", "the log leaves an entry out",
     "for entry in self._ledger.entries())", "for entry in self._ledger.entries()[1:])",
     SESSION + "the_spend_never_passes_the_budget_and_the_log_adds_up",
 )  # fmt: skip
 session(
     "S03", "session.py::Session._asked", "an answer says that it cost nothing",
-    "return self._answer(query, bound, estimate, bill.cost, scale)", "return self._answer(query, bound, estimate, 0.0, scale)",
+    "answer = scaled_answer(query, bound, estimate, bill.cost, scale, self._engine)", "answer = scaled_answer(query, bound, estimate, 0.0, scale, self._engine)",
     SESSION + "within_pays_exactly_when_the_free_bar_is_too_wide",
 )  # fmt: skip
 session(
-    "S04", "session.py::Session._scaled", "a bar in rows is that of the fraction",
+    "S04", "answering/scaling.py::scaled_answer", "a bar in rows is that of the fraction",
     "error = None if error is None else bar_in_rows(np.abs(value), error)", "pass",
     RELEASE + "a_bar_in_rows_is_of_as_many_rows",
 )  # fmt: skip
 session(
-    "S05", "session.py::AnswerCache.keep", "a session taken up pays again for what it answered",
-    "        self._ledger.answer_log.note(bound, kept)\n", "",
+    "S05", "answering/answer_cache.py::AnswerCache.keep", "a session taken up pays again for what it answered",
+    "        self._log.note(bound, kept)\n", "",
     RELEASE + "a_session_taken_up_repeats_its_answers_for_nothing",
 )  # fmt: skip
 session(
-    "S06", "session.py::Session.log", "a session with a seed says that it is private",
+    "S06", "answering/spending.py::Spending.log", "a session with a seed says that it is private",
     "return tuple(replace(entry, private=entry.private and self.private) for entry in self._ledger.entries())", "return tuple(replace(entry, private=True) for entry in self._ledger.entries())",
     SEEDS + "a_seeded_session_says_so_wherever_it_is_shown",
 )  # fmt: skip
 session(
-    "S07", "session.py::AnswerCache._kept", "a repeat is paid for again",
+    "S07", "answering/answer_cache.py::AnswerCache._kept", "a repeat is paid for again",
     "        known = self._known_of(bound)\n        if known is None or (", "        known = None\n        if known is None or (",
     SESSION + "a_repeat_is_free_and_equal_however_it_was_written",
 )  # fmt: skip

@@ -52,7 +52,7 @@ promise(
 )  # fmt: skip
 promise(
     "PK10", "session.py::Session._settle", "raw rows of one block never answer for several",
-    "self._memory, self._sampling = AnswerCache(self._engine, self._ledger), None", "self._memory, self._sampling = AnswerCache(self._engine, self._ledger), blocks[0].sampling",
+    "self._cache, self._sampling = AnswerCache(self._engine, self._ledger.answer_log), None", "self._cache, self._sampling = AnswerCache(self._engine, self._ledger.answer_log), blocks[0].sampling",
     "sessions/test_blocks.py::test_raw_rows_of_one_block_never_answer_for_several",
 )  # fmt: skip
 promise(
@@ -61,18 +61,18 @@ promise(
     "sessions/test_blocks.py::test_a_statement_about_the_population_fails_where_bars_of_any_block_do",
 )  # fmt: skip
 promise(
-    "PK12", "session.py::Session._asked_over_time", "all series, however often they grow, share one β",
+    "PK12", "answering/over_time.py::answer_over_time", "all series, however often they grow, share one β",
     "series.number * (series.number + 1)) / (count * (count + 1))", "series.number * (series.number + 1))",
     "sessions/test_blocks.py::test_all_series_however_often_they_grow_share_half_of_the_second_beta",
 )  # fmt: skip
 promise(
-    "PK13", "session.py::Session.generalisation", "no statement about the population rests on an estimate of n",
+    "PK13", "answering/askable.py::Askable.generalisation", "no statement about the population rests on an estimate of n",
     'rows = self.rows if self.budget.neighbours == "replace" else None', "rows = self.rows",
     "generalise/test_statement.py::test_where_rows_come_and_go_no_statement_rests_on_an_estimate_of_how_many_there_are",
 )  # fmt: skip
 promise(
     "PK14", "session.py::Session.price", "what was bought is repeated for nothing, and priced so",
-    "return 0.0 if self._memory.has(bound, wanted) else self._engine.price(bound, wanted)", "return self._engine.price(bound, wanted)",
+    "return 0.0 if self._cache.has(bound, wanted) else self._engine.price(bound, wanted)", "return self._engine.price(bound, wanted)",
     "test_session.py::test_what_was_bought_is_priced_as_it_is_repeated_for_nothing",
 )  # fmt: skip
 promise(
@@ -81,7 +81,7 @@ promise(
     "query/test_composed.py::test_the_truth_of_every_table_that_the_bars_allow_is_between_the_ends",
 )  # fmt: skip
 promise(
-    "PK16", "engine/theory.py::TheoryEngine.total_error_in_rows", "a total is inside its bar where n is private, however far from 0 its numbers are",
+    "PK16", "engine/theory.py::TheoryAnswers.total_error_in_rows", "a total is inside its bar where n is private, however far from 0 its numbers are",
     "h * value + (self.rows + h) * error", "(self.rows + h) * error",
     "sessions/test_questions_as_asked.py::test_a_total_is_inside_its_bar_where_the_number_of_rows_is_private_however_far_from_0_numbers_are",
 )  # fmt: skip

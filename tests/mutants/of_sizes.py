@@ -32,7 +32,7 @@ sizes(
     SIZES + "each_part_of_a_convex_fit_is_judged",
 )  # fmt: skip
 sizes(
-    "SZ05", "session.py::Session._bound", "what is kept of all parts of a question is not judged",
+    "SZ05", "answering/askable.py::bind_questions", "what is kept of all parts of a question is not judged",
     'require("The tables of all parts of the questions", cells, KEPT,', 'require("The tables of all parts of the questions", 0, KEPT,',
     SIZES + "questions_that_are_many_are_judged_together",
 )  # fmt: skip
@@ -42,8 +42,8 @@ sizes(
     SIZES + "groups_are_judged_before_they_are_all_bound",
 )  # fmt: skip
 sizes(
-    "SZ07", "session.py::Session.synthetic", "any number of synthetic records is drawn",
-    'require("Synthetic records", int(wanted) * len(self.universe.names), RECORD,', 'require("Synthetic records", 1, RECORD,',
+    "SZ07", "answering/synthetic.py::synthetic_records", "any number of synthetic records is drawn",
+    'require("Synthetic records", rows * len(universe.names), RECORD,', 'require("Synthetic records", 1, RECORD,',
     ALIKE,
 )  # fmt: skip
 sizes(

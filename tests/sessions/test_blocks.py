@@ -196,8 +196,10 @@ def test_a_block_whose_rows_are_private_counts_for_an_interval() -> None:
 class _Told:
     """A block of about so many rows, of which it says that a share is counted, exactly."""
 
+    budget = hr.Budget(1.0, 1e-6, "add-remove")
+
     def __init__(self, rows: float, off: float, share: float) -> None:
-        self.rows, self._off, self._share = rows, off, share
+        self.rows, self._off, self._share, self.public = rows, off, share, self
 
     def error_in_rows(self, value: float, error: float) -> float:
         return self._off * value + (self.rows + self._off) * error
@@ -556,7 +558,7 @@ def test_all_series_however_often_they_grow_share_half_of_the_second_beta(monkey
         used.append(beta)
         return estimate_counts(nodes, blocks, span, beta)
 
-    monkeypatch.setattr("hedgerow.session.estimate_counts", recorded)
+    monkeypatch.setattr("hedgerow.answering.over_time.estimate_counts", recorded)
     session = hr.open(block(0), universe=U, budget=APPROXIMATE, seed=1, beta=0.04, reserve=0.5)
     for i in range(4):
         for age in (1, 2, 3):

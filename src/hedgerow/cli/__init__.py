@@ -2,7 +2,8 @@
 
 ``file`` reads the configuration, ``environment`` fills in credentials, ``desk`` opens the session, ``output`` prints
 results and sets the exit status. Commands: ``starting`` (init, open, append), ``asking`` (ask, sql, fit, synth),
-``planning`` (plan), ``ledger``, and ``checks`` (audit, errata, demo, release).
+``planning`` (plan), ``publishing`` (publish, verify, describe, statement), ``ledger``, ``service`` (serve, token),
+and ``checks`` (audit, errata, demo, release).
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Annotated
 
 import typer
 
-from hedgerow.cli import asking, checks, ledger, planning, starting
+from hedgerow.cli import asking, checks, ledger, planning, publishing, service, starting
 from hedgerow.cli.output import GuardedGroup
 
 app = typer.Typer(
@@ -45,6 +46,13 @@ def _main(
 _COMMANDS: dict[str, list[tuple[str, Callable[..., None]]]] = {
     "Begin": [("init", starting.init), ("plan", planning.plan), ("open", starting.open_), ("append", starting.append)],
     "Ask": [("ask", asking.ask), ("sql", asking.sql), ("fit", asking.fit), ("synth", asking.synth)],
+    "Publish": [
+        ("publish", publishing.publish),
+        ("verify", publishing.verify),
+        ("describe", publishing.describe),
+        ("statement", publishing.statement),
+    ],
+    "Serve": [("serve", service.serve)],
     "Check": [("audit", checks.audit), ("errata", checks.errata)],
     "Try": [("demo", checks.demo), ("release", checks.release)],
 }
@@ -52,3 +60,4 @@ for _panel, _commands in _COMMANDS.items():
     for _name, _command in _commands:
         app.command(_name, rich_help_panel=_panel)(_command)
 app.add_typer(ledger.app, name="ledger", rich_help_panel="Check")
+app.add_typer(service.tokens, name="token", rich_help_panel="Serve")

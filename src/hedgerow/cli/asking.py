@@ -12,6 +12,7 @@ import hedgerow as hr
 from hedgerow.cli.desk import account, session, spent_line
 from hedgerow.cli.file import DEFAULT, File, Place
 from hedgerow.cli.output import AsJson, Seed, complain, require_table_file, show, show_progress, table, write_table
+from hedgerow.cli.published_file import PublishedFile, file_at
 from hedgerow.errors import BudgetExceeded, InvalidInput
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ def ask(
     seed: Seed = None,
 ) -> None:
     """Ask questions. They are free unless --within is given or a guard is on. Each answer shows its cost."""
-    file = File(place)
+    file = file_at(place)
     asked = [_question(each) for each in [*(questions or ()), *_lines(source, file)]]
     if not asked:
         raise InvalidInput("ask must have a question. Found none. For example: hedgerow ask 'count(smoker=True)'.")
@@ -106,13 +107,13 @@ def _question(given: str) -> Query:
     return parse.question(given, _also())
 
 
-def _lines(source: Path | None, file: File) -> list[str]:
+def _lines(source: Path | None, file: File | PublishedFile) -> list[str]:
     """Return the questions of a file, one per line, without blank lines and comments (#)."""
     lines = (line.strip() for line in _read_questions(source, file).splitlines())
     return [line for line in lines if line and not line.startswith("#")]
 
 
-def _read_questions(source: Path | None, file: File) -> str:
+def _read_questions(source: Path | None, file: File | PublishedFile) -> str:
     """Read a file of questions; refuse the table itself."""
     if source is None:
         return ""
@@ -193,7 +194,7 @@ def sql(
     require_table_file(out)
     if not statement and source is None:
         source = Path("-")
-    file = File(place)
+    file = file_at(place)
     from hedgerow.sql.syntax import statements
 
     asked = [each for given in [*(statement or ()), _read_questions(source, file)] for each in statements(given)]
@@ -248,7 +249,7 @@ def _cell(cell: Any) -> tuple[Any, str]:
 def _columns(ctx: Any, args: list[str], incomplete: str) -> list[str]:
     """Return declared columns that begin with the text typed so far, for shell completion."""
     try:
-        found = File((getattr(ctx, "params", None) or {}).get("place") or DEFAULT).universe.names
+        found = file_at((getattr(ctx, "params", None) or {}).get("place") or DEFAULT).universe.names
     except Exception:
         return []
     return [name for name in found if name.startswith(incomplete)]
@@ -280,7 +281,7 @@ def fit(
     """Fit a regression or a classifier from the hypothesis. It is as free as any other question."""
     if model is not None and model not in MODELS:
         raise InvalidInput(f"--model must be one of {', '.join(MODELS)}. Found {model!r}. Choose one.")
-    file = File(place)
+    file = file_at(place)
     from hedgerow.query import parse
 
     chosen = model or _default_model(file.universe, target)
@@ -342,7 +343,7 @@ def synth(
     """Draw synthetic records from the hypothesis. This is free, as often as you like."""
     require_table_file(out)
     options: Any = {"resolution": resolution}
-    file = File(place)
+    file = file_at(place)
     file.require_other(out)
     with session(file, seed=seed) as opened, show_progress("drawing records"):
         records = opened.synthetic(rows, **options)

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import hedgerow as hr
 from hedgerow.cli.file import File
+from hedgerow.cli.published_file import PublishedFile
 from hedgerow.errors import InvalidInput
 
 if TYPE_CHECKING:
     from hedgerow.ledger import Reading
+    from hedgerow.release_file.release import Release
     from hedgerow.session import Session
 
 
@@ -36,13 +38,32 @@ def require_open(file: File) -> None:
 
 
 @contextlib.contextmanager
-def session(file: File, analyst: str = "", seed: int | None = None, *, first: bool = False) -> Iterator[Session]:
+def session(
+    file: File | PublishedFile, analyst: str = "", seed: int | None = None, *, first: bool = False
+) -> Iterator[Any]:
     """Resume the session of the file's ledger with all of its blocks, and close it at the end.
 
-    Closing writes the answers that are not written yet. With ``first`` the session is opened if there is none.
+    A release file gives its release, which has no table to read. Closing writes the answers that are not written yet. With ``first`` the session is opened if there is none.
     """
+    if isinstance(file, PublishedFile):
+        if analyst or seed is not None:
+            raise InvalidInput(
+                "--analyst and --seed must be left out for a release file, because nothing is charged or drawn. Found one. "
+                "Leave it out."
+            )
+        yield file.release
+        return
     if not first:
         require_open(file)
+    opened = open_session(file, analyst, seed)
+    try:
+        yield opened
+    finally:
+        opened.close()
+
+
+def open_session(file: File, analyst: str = "", seed: int | None = None) -> Session:
+    """Open or resume the session of the file, with all of its blocks. The caller closes it."""
     blocks = file.blocks  # read first, so that invalid blocks are refused before anything is spent
     opened = hr.open(
         file.source, universe=file.universe, budget=file.budget, table=file.table, csv=file.csv, ledger=file.ledger,
@@ -51,9 +72,10 @@ def session(file: File, analyst: str = "", seed: int | None = None, *, first: bo
     try:
         for block in blocks:
             opened.append(**block)
-        yield opened
-    finally:
+    except BaseException:
         opened.close()
+        raise
+    return opened
 
 
 def first_ledger(opened: Session) -> Any:
@@ -61,10 +83,10 @@ def first_ledger(opened: Session) -> Any:
     return next(iter(opened.blocks.values())).ledger
 
 
-def account(opened: Session) -> dict[str, Any]:
+def account(opened: Session | Release) -> dict[str, Any]:
     """Return the public facts about a session's budget."""
     return {
-        "private": opened.private and all(entry.private for entry in opened.log),
+        "private": opened.private and all(entry.private for entry in getattr(opened, "log", ())),
         "spent": opened.spent,
         "remaining": opened.remaining,
         "total": opened.budget.total,

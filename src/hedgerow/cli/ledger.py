@@ -12,6 +12,7 @@ from hedgerow._json import parse
 from hedgerow.cli.desk import first_ledger, open_reading, session
 from hedgerow.cli.file import DEFAULT, File, Place
 from hedgerow.cli.output import FAILED, AsJson, complain, facts, show, show_progress, table
+from hedgerow.cli.published_file import file_at
 from hedgerow.errors import InvalidInput, LedgerBroken
 
 if TYPE_CHECKING:
@@ -168,7 +169,7 @@ def report(
     """
     if out.suffix not in (".html", ".json"):
         raise InvalidInput(f"--out must end in .html or .json. Found {out.name!r}. Rename it.")
-    file = File(place)
+    file = file_at(place)
     file.require_other(out)
     with session(file) as opened, show_progress("writing the report"):
         made = opened.report(everybody=True)

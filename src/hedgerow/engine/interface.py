@@ -11,15 +11,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-import numpy as np
-
 from hedgerow._types import Array
 from hedgerow.convex.minimize import ConvexRespondent
 from hedgerow.engine.certificate import Certificate
-from hedgerow.errors import BudgetExceeded, InvalidInput
+from hedgerow.engine.public import PublicAnswers
+from hedgerow.errors import BudgetExceeded
 from hedgerow.model.hypothesis import Hypothesis
 from hedgerow.privacy.ledger import Entry
-from hedgerow.query.bound import ROUNDING, Bound, Estimate, is_within
+from hedgerow.query.bound import ROUNDING, Bound, Estimate
 from hedgerow.query.counts import MarginalRespondent
 from hedgerow.query.linear import Linear, LinearRespondent
 
@@ -29,18 +28,6 @@ FIT_VERSION = "1"
 Every ledger notes the version that it was begun with. tests/ledger/test_stored_ledgers.py compares the fit of stored
 entries with what was stored for its version.
 """
-
-
-def require_sold(said: Estimate, within: float) -> None:
-    """Refuse an answer whose bar is wider than ``within`` when the engine sells no narrower bar."""
-    bar = said.error
-    if not is_within(bar, within):
-        found = "none" if bar is None else f"{float(np.max(bar)):.4g}"
-        raise InvalidInput(
-            "within must be at least the error bar of the answer, because this session sells no narrower bar. "
-            f"Found {within:g}, where the bar is {found}. "
-            'Ask without within, or open a session with profile="practical".'
-        )
 
 
 def bar_for_ratio(numerator: tuple[float, float], denominator: tuple[float, float], within: float) -> float | None:
@@ -65,43 +52,9 @@ def bar_for_ratio(numerator: tuple[float, float], denominator: tuple[float, floa
     return within * least / (1 + share + within)
 
 
-class FreeEngine:
-    """Base class of engines that answer every question for free or refuse it."""
-
-    certificate: Certificate | None = None
-    typical_of_rows = 0.0  # these engines state no typical errors
-    next_prior: Any = None  # the engine of the next block begins from nothing
-
-    def linear(self, query: Linear, within: float | None) -> Estimate:
-        """Answer one linear query; subclasses implement this."""
-        raise NotImplementedError
-
-    def ratio(self, numerator: Linear, denominator: Linear, within: float | None) -> tuple[Estimate, Estimate]:
-        """Answer numerator and denominator as they are.
-
-        ``within`` is ignored here: the caller computes the ratio's bar and decides whether the bar is narrow enough.
-        """
-        return self.linear(numerator, None), self.linear(denominator, None)
-
-    def make_quote(self) -> Any:
-        """Return the object that predicts answers from public values alone.
-
-        This is the engine itself when none of its answers consults the data.
-        """
-        return self
-
-    def price(self, bound: Bound[Any], within: float) -> float:
-        """Return 0 if the free answer already has a bar of ``within``; refuse otherwise, because nothing is sold."""
-        require_sold(bound.ask(self.make_quote(), within), within)
-        return 0.0
-
-    def expect(self, queries: Sequence[Linear]) -> None:
-        """Do nothing: each query is answered when it is asked."""
-
-
-class Engine(LinearRespondent, MarginalRespondent, ConvexRespondent, Protocol):
-    """Answer linear queries, whole tables and convex questions, from the hypothesis or by paying for a better
-    answer.
+class Answers(LinearRespondent, MarginalRespondent, ConvexRespondent, Protocol):
+    """Anything that answers linear queries, whole tables and convex questions about one table: an engine, or its public
+    part (``engine/public``), which answers for free or refuses.
     """
 
     @property
@@ -119,12 +72,6 @@ class Engine(LinearRespondent, MarginalRespondent, ConvexRespondent, Protocol):
     @property
     def certificate(self) -> Certificate | None:
         """The released bound on the errors of all small questions, asked or not; None if nothing was certified."""
-
-    @property
-    def next_prior(self) -> Any | None:
-        """Released knowledge that the engine of a block which is appended next begins from; None if it begins from
-        nothing.
-        """
 
     def ratio(self, numerator: Linear, denominator: Linear, within: float | None) -> tuple[Estimate, Estimate]:
         """Answer both queries so that numerator/denominator has a bar of ``within``.
@@ -167,6 +114,20 @@ class Engine(LinearRespondent, MarginalRespondent, ConvexRespondent, Protocol):
         rows.
 
         ``value`` is the absolute size of that mean.
+        """
+
+
+class Engine(Answers, Protocol):
+    """Answer from the hypothesis, or by paying for a better answer."""
+
+    @property
+    def public(self) -> PublicAnswers:
+        """All that was released, as an object that answers for free."""
+
+    @property
+    def next_prior(self) -> Any | None:
+        """Released knowledge that the engine of a block which is appended next begins from; None if it begins from
+        nothing.
         """
 
     def resume(self, entries: Sequence[Entry]) -> None:

@@ -21,7 +21,8 @@ import numpy as np
 from hedgerow._types import Array
 from hedgerow.convex.minimize import BoundMinimize, ConvexRespondent
 from hedgerow.engine.certificate import Certificate, CertificateLimit
-from hedgerow.engine.interface import Engine, bar_for_ratio, require_sold
+from hedgerow.engine.interface import Answers, Engine, bar_for_ratio
+from hedgerow.engine.public import PublicAnswers, require_sold
 from hedgerow.errors import BudgetExceeded, InvalidInput
 from hedgerow.model.hypothesis import Hypothesis
 from hedgerow.model.mixture import Mixture
@@ -54,15 +55,15 @@ class BlockPart:
     """One block: its engine, the cache of the engine's answers, and the ledger that pays."""
 
     engine: Engine
-    memory: CachingRespondent
+    cache: CachingRespondent
     ledger: Ledger
 
-    @property
-    def rows(self) -> tuple[float, float, float]:
-        """The number of rows as estimate, lower bound and upper bound."""
-        found = self.engine.rows
-        off = float(self.engine.error_in_rows(1.0, 0.0))
-        return found, max(0.0, found - off), found + off
+
+def _interval_of_rows(public: Answers) -> tuple[float, float, float]:
+    """Return the number of rows as estimate, lower bound and upper bound."""
+    found = public.rows
+    off = float(public.error_in_rows(1.0, 0.0))
+    return found, max(0.0, found - off), found + off
 
 
 class BlockMixture:
@@ -182,43 +183,51 @@ def greatest_mean(values: Array, least: Array, most: Array) -> Array:
     return np.asarray(np.where(np.sum(low, axis=0) > 0, np.minimum(found, 1.0), 1.0))
 
 
-class MultiBlockEngine(BlockMixture):
-    """The ``Engine`` of several blocks."""
+class BlockAnswers(BlockMixture, PublicAnswers):
+    """The public part of several blocks: free answers about all of their rows."""
 
-    next_prior: Any = None  # the engine of the next block begins from that of the last block
+    def __init__(
+        self, blocks: Sequence[PublicAnswers], respondents: Sequence[Respondent] | None = None, *, n_is_public: bool
+    ) -> None:
+        """``blocks`` are the public parts of the blocks' engines.
 
-    def __init__(self, parts: Sequence[BlockPart]) -> None:
+        ``respondents`` answer in their place, for example from a cache.
+        """
+
         def free(bound: Bound[Any]) -> list[float]:
-            bars = [bound.ask(part.engine.make_quote(), None).error for part in parts]
+            bars = [bound.ask(each.make_quote(), None).error for each in self._quoting_engines()]
             return [1.0 if bar is None else float(np.max(bar)) for bar in bars]
 
-        super().__init__([part.memory for part in parts], lambda: [part.rows for part in parts], free)
-        self._parts = tuple(parts)
+        super().__init__(blocks if respondents is None else respondents, self._intervals_of_rows, free)
+        self._blocks, self._n_is_public = tuple(blocks), n_is_public
+
+    def _quoting_engines(self) -> Sequence[Answers]:
+        """Return the objects that predict the answer of each block."""
+        return self._blocks
+
+    def _intervals_of_rows(self) -> list[tuple[float, float, float]]:
+        """Return estimate, lower bound and upper bound of every block's number of rows."""
+        return [_interval_of_rows(each) for each in self._blocks]
 
     @property
     def rows(self) -> float:
         """The estimated number of rows of all blocks."""
-        return math.fsum(part.engine.rows for part in self._parts)
+        return math.fsum(part.rows for part in self._blocks)
 
     @property
     def typical_of_rows(self) -> float:
         """The typical error of ``rows``: the blocks' errors are independent."""
-        return math.hypot(*(part.engine.typical_of_rows for part in self._parts))
+        return math.hypot(*(part.typical_of_rows for part in self._blocks))
 
     @property
     def hypothesis(self) -> Hypothesis:
         """The mixture of the blocks' hypotheses, weighted by their rows."""
-        return Mixture([part.engine.hypothesis for part in self._parts], self._shares)
+        return Mixture([part.hypothesis for part in self._blocks], self._shares)
 
     @property
     def _shares(self) -> list[float]:
         """Each block's share of the estimated rows."""
-        return [part.engine.rows / self.rows for part in self._parts]
-
-    @property
-    def _n_is_public(self) -> bool:
-        """True if the number of rows is public, that is under replace-one neighbours."""
-        return self._parts[0].ledger.budget.neighbours == "replace"
+        return [part.rows / self.rows for part in self._blocks]
 
     @property
     def certificate(self) -> Certificate | None:
@@ -226,7 +235,7 @@ class MultiBlockEngine(BlockMixture):
 
         Where the numbers of rows are private, nothing is assumed of them but that they are positive.
         """
-        found = [part.engine.certificate for part in self._parts]
+        found = [part.certificate for part in self._blocks]
         certificates = [each for each in found if each is not None]
         if len(certificates) < len(found):
             return None
@@ -261,6 +270,28 @@ class MultiBlockEngine(BlockMixture):
 
     total_error_in_rows = error_in_rows
 
+
+class MultiBlockEngine(BlockAnswers):
+    """The ``Engine`` of several blocks."""
+
+    def __init__(self, parts: Sequence[BlockPart]) -> None:
+        self._parts = tuple(parts)
+        neighbours = parts[0].ledger.budget.neighbours
+        super().__init__(
+            [part.engine.public for part in parts],
+            [part.cache for part in parts],
+            n_is_public=neighbours == "replace",
+        )
+
+    def _quoting_engines(self) -> Sequence[Answers]:
+        """Return the engines, which predict answers that a purchase would change."""
+        return [part.engine for part in self._parts]
+
+    @property
+    def public(self) -> BlockAnswers:
+        """All that was released about the blocks, as an object that answers for free."""
+        return BlockAnswers(self._blocks, n_is_public=self._n_is_public)
+
     def linear(self, query: Linear, within: float | None) -> Estimate:
         """Answer a linear query; refuse before any block is charged if one of them cannot pay."""
         self._require_paid(query, within)
@@ -278,7 +309,7 @@ class MultiBlockEngine(BlockMixture):
         self._require_public()
         for part, bar in zip(self._parts, self._bars(bound, within), strict=True):
             assert bar is not None
-            price = 0.0 if part.memory.has(bound, bar) else part.engine.price(bound, bar)
+            price = 0.0 if part.cache.has(bound, bar) else part.engine.price(bound, bar)
             if price > part.ledger.remaining * (1 + 1e-9):
                 raise BudgetExceeded(
                     "Every block must be able to pay for the answer, "
@@ -313,7 +344,7 @@ class MultiBlockEngine(BlockMixture):
     def expect(self, queries: Sequence[Linear]) -> None:
         """Announce the next queries to every block."""
         for part in self._parts:
-            part.memory.prepare(queries)
+            part.cache.prepare(queries)
 
     def resume(self, entries: Sequence[Entry]) -> None:
         """Do nothing: every block's engine learns by itself (``Accounts.retry_when_behind``)."""

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
-from hedgerow._types import Array
 from hedgerow.convex.minimize import BoundMinimize
 from hedgerow.data.source import DataSource
-from hedgerow.engine.interface import FreeEngine
+from hedgerow.engine.public import PublicAnswers
 from hedgerow.errors import BudgetExceeded, InvalidInput
+from hedgerow.model.hypothesis import Hypothesis
 from hedgerow.privacy.ledger import Entry, Ledger
 from hedgerow.privacy.noise import Noise
 from hedgerow.query.bound import Bound, Estimate
@@ -18,32 +18,37 @@ from hedgerow.query.counts import BoundMarginal
 from hedgerow.query.linear import Linear, marginal_cells
 from hedgerow.query.ratios import BoundMean
 from hedgerow.textbook import mwem
-from hedgerow.textbook.mwem import MWEMConfig, MWEMRelease
 from hedgerow.universe.universe import Universe
 
 
-class ReleaseEngine(FreeEngine):
+class ReleaseEngine(PublicAnswers):
     """An engine on a hypothesis that MWEM released (``textbook/mwem``).
 
     Answers are within 3α on the workload if MWEM stopped early; nothing is promised for other questions.
     """
 
-    def __init__(self, released: MWEMRelease, config: MWEMConfig, workload: Sequence[Linear]) -> None:
-        self.hypothesis, self.rows, self._error = released.hypothesis, config.scale, config.error
-        self._promised = {query.key for query in workload} if released.stopped else set()
-
-    def hypothesis_answer(self, query: Linear) -> float:
-        """Return the hypothesis' answer."""
-        return self.hypothesis.answer(query)
+    def __init__(self, hypothesis: Hypothesis, rows: float, error: float, promised: Mapping[Hashable, Linear]) -> None:
+        """``error`` is the bar of the ``promised`` questions, which are given by their keys."""
+        self._hypothesis, self._rows, self.error, self.promised = hypothesis, rows, error, dict(promised)
 
     @property
-    def least_rows(self) -> float:
+    def public(self) -> ReleaseEngine:
+        """The release itself: all of it is public."""
+        return self
+
+    @property
+    def hypothesis(self) -> Hypothesis:
+        """The hypothesis that MWEM released."""
+        return self._hypothesis
+
+    @property
+    def rows(self) -> float:
         """The number of rows n, which is public."""
-        return self.rows
+        return self._rows
 
     def linear(self, query: Linear, within: float | None) -> Estimate:
         """Answer from the hypothesis; a bar narrower than the promised one is refused."""
-        error = self._error if query.key in self._promised else None
+        error = self.error if query.key in self.promised else None
         if within is not None and (error is None or error > within):
             raise BudgetExceeded(
                 "within must be at least the bar that the release promises "
@@ -52,22 +57,12 @@ class ReleaseEngine(FreeEngine):
             )
         return Estimate(self.hypothesis.answer(query), error, "hypothesis")
 
-    def error_in_rows(self, value: Any, error: float | Array) -> float | Array:
-        """Scale the bar of a fraction to rows; n is public, so nothing is added."""
-        return error * self.rows
-
-    total_error_in_rows = error_in_rows
-
-    def free(self, queries: Sequence[Linear]) -> list[Estimate]:
-        """Answer every query from the hypothesis."""
-        return [self.linear(query, None) for query in queries]
-
     def marginal(self, table: BoundMarginal, within: float | None) -> Estimate:
         """Answer a table from the hypothesis; it has a bar only if the release promises one for every cell."""
         errors = [
             self.linear(cell, within).error for cell in marginal_cells(self.hypothesis.universe, table.attributes)
         ]
-        error = None if None in errors else self._error
+        error = None if None in errors else self.error
         return Estimate(self.hypothesis.marginal(table.attributes), error, "hypothesis")
 
     def minimize(self, question: BoundMinimize, within: float | None) -> Estimate:
@@ -98,7 +93,9 @@ def run_release(
     config = mwem.configure(
         ledger.budget, cells=data.universe.size, scale=float(data.rows), queries=len(queries), beta=beta
     )
-    return ReleaseEngine(mwem.release(config, queries, data, ledger, noise), config, queries)
+    made = mwem.release(config, queries, data, ledger, noise)
+    promised = {query.key: query for query in queries} if made.stopped else {}
+    return ReleaseEngine(made.hypothesis, config.scale, config.error, promised)
 
 
 def _linear(bound: Bound[Any], universe: Universe) -> Sequence[Linear]:

@@ -20,7 +20,7 @@ from hedgerow._types import Array
 from hedgerow.convex.losses.custom import Custom
 from hedgerow.convex.minimize import BoundMinimize
 from hedgerow.data.source import DataSource
-from hedgerow.engine.interface import FreeEngine
+from hedgerow.engine.public import FreeEngine, PrivateEngine, PublicAnswers, require_sold
 from hedgerow.errors import InvalidInput
 from hedgerow.model.hypothesis import Hypothesis
 from hedgerow.privacy.allowance import Amount
@@ -38,7 +38,62 @@ from hedgerow.textbook.pmw import configure as configure_linear
 ROOM = 1.25  # factor on the smallest α of the convex theorem: at that α itself, the oracle needs ten times the steps
 
 
-class TheoryEngine(FreeEngine):
+class TheoryAnswers(PublicAnswers):
+    """The public part of the theory profile: the hypothesis' answers, without bars.
+
+    The theorem's bar holds for an answer that the mechanism gave, because only the mechanism compares it with the data.
+    """
+
+    def __init__(self, hypothesis: Hypothesis, rows: float, doubt: float) -> None:
+        """``doubt`` is the part of the estimate ``rows`` by which it may be off; it is 0 where n is public."""
+        self._hypothesis, self._rows, self.doubt = hypothesis, rows, doubt
+
+    @property
+    def hypothesis(self) -> Hypothesis:
+        """The public model that counts and convex questions share."""
+        return self._hypothesis
+
+    @property
+    def rows(self) -> float:
+        """The number of rows n, or its estimate ñ where n is private."""
+        return self._rows
+
+    @property
+    def least_rows(self) -> float:
+        """The smallest number of rows that the data may have, ñ − h."""
+        return self.rows * (1 - self.doubt)
+
+    def linear(self, query: Linear, within: float | None) -> Estimate:
+        """Return the hypothesis' answer, without a bar."""
+        return self._without_bar(self.hypothesis_answer(query), within)
+
+    def marginal(self, table: BoundMarginal, within: float | None) -> Estimate:
+        """Return the hypothesis' table, without bars."""
+        return self._without_bar(self.hypothesis.marginal(table.attributes).copy(), within)
+
+    def minimize(self, question: BoundMinimize, within: float | None) -> Estimate:
+        """Return the θ that minimizes the loss on the hypothesis, without a bound on its excess risk."""
+        return self._without_bar(question.fit_on(self.hypothesis)[0].theta, within)
+
+    def _without_bar(self, value: float | Array, within: float | None) -> Estimate:
+        """Return an estimate without a bar, or refuse if one was asked for."""
+        found = Estimate(value, None, "hypothesis")
+        if within is not None:
+            require_sold(found, within)
+        return found
+
+    def total_error_in_rows(self, value: Any, error: float | Array) -> float | Array:
+        """Return the bar of a total from |ñv − nt| ≤ |ñ − n||v| + n|v − t|.
+
+        Where all values are far from 0, the first term is by far the larger. ``error_in_rows`` does not need it:
+        |ñv − N| ≤ 3αñ, and h more where a measured v was clipped to 1.
+        """
+        h = self.doubt * self.rows
+        reach: float | Array = h * value + (self.rows + h) * error
+        return reach
+
+
+class TheoryEngine(PrivateEngine, FreeEngine):
     """Online private multiplicative weights as an engine."""
 
     def __init__(
@@ -56,43 +111,12 @@ class TheoryEngine(FreeEngine):
         """
         self._pmw, self._convex, self.ledger, self._trusted = pmw, convex, pmw.ledger, trusted_losses
         self._doubt = off / pmw.config.scale
+        self.public = TheoryAnswers(pmw.hypothesis, pmw.config.scale, self._doubt)
 
     @property
     def error(self) -> float:
         """The bar of every answer: as a fraction, and times ñ as a number of rows."""
         return self._pmw.config.error + self._doubt
-
-    def error_in_rows(self, value: Any, error: float | Array) -> float | Array:
-        """Return the bar in rows: |ñv − N| ≤ 3αñ, and h more where a measured v was clipped to 1."""
-        return error * self.rows
-
-    def total_error_in_rows(self, value: Any, error: float | Array) -> float | Array:
-        """Return the bar of a total from |ñv − nt| ≤ |ñ − n||v| + n|v − t|.
-
-        Where all values are far from 0, the first term is by far the larger.
-        """
-        h = self._doubt * self.rows
-        reach: float | Array = h * value + (self.rows + h) * error
-        return reach
-
-    @property
-    def hypothesis(self) -> Hypothesis:
-        """The public model that counts and convex questions share."""
-        return self._pmw.hypothesis
-
-    @property
-    def rows(self) -> float:
-        """The number of rows n, or its estimate ñ where n is private."""
-        return self._pmw.config.scale
-
-    @property
-    def least_rows(self) -> float:
-        """The smallest number of rows that the data may have, ñ − h."""
-        return self.rows * (1 - self._doubt)
-
-    def hypothesis_answer(self, query: Linear) -> float:
-        """Return the hypothesis' answer."""
-        return self.hypothesis.answer(query)
 
     def linear(self, query: Linear, within: float | None) -> Estimate:
         """Answer a linear query by online PMW."""

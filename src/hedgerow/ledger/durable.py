@@ -173,6 +173,17 @@ class Durable(Ledger):
     # Questions and charges
 
     @contextlib.contextmanager
+    def on_behalf_of(self, analyst: str) -> Iterator[None]:
+        """Hold the lock and bill to this analyst meanwhile, under the caps of the analyst and of the project."""
+        with self.exclusively():
+            author = self._parts.chain.author
+            before, author.name = author.name, account.checked_name("analyst", analyst)
+            try:
+                yield
+            finally:
+                author.name = before
+
+    @contextlib.contextmanager
     def asking(self, question: Any = None) -> Iterator[Bill]:
         """Open the bill of one question. The turn, if the question took it, ends with the question."""
         with self.exclusively():

@@ -56,6 +56,15 @@ _HIGHEST = 2.0**500  # scores are clipped to ± this
 _LARGEST = 2**53  # values are clipped to ± this many grid steps: a float64 holds them exactly, and sums fit an int64
 
 
+def random_token(size: int) -> str:
+    """Return ``size`` random bytes as hexadecimal text, for names and secrets. Nothing private is drawn with it.
+
+    >>> len(random_token(8))
+    16
+    """
+    return os.urandom(size).hex()
+
+
 class Noise:
     """Noise from the operating system's randomness, exact on the grid of the event that was billed.
 
@@ -430,6 +439,11 @@ class Seeded(Noise):
         self._require_home()
         with self._lock:
             return np.random.default_rng(self._sequence.spawn(1)[0])
+
+
+def public_generator(seed: int | None = None) -> np.random.Generator:
+    """Return a numpy generator for synthetic records from public values alone, from a seed or the operating system."""
+    return np.random.default_rng(int.from_bytes(os.urandom(32)) if seed is None else seed)
 
 
 def secret(size: int = 32) -> bytes:

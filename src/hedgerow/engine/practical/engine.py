@@ -16,12 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from hedgerow._types import Array, Names
+from hedgerow._types import Names
 from hedgerow.convex.losses.custom import Custom
 from hedgerow.convex.minimize import BoundMinimize, bound_convex
 from hedgerow.data import exact_counts as exact
 from hedgerow.data.source import DataSource
-from hedgerow.engine.certificate import Certificate
 from hedgerow.engine.interface import bar_for_ratio
 from hedgerow.engine.practical.certificate.certificate_purchase import buy_certificate, is_drowned
 from hedgerow.engine.practical.certificate.certified_bounds import LARGEST, CertifiedCounts
@@ -34,14 +33,15 @@ from hedgerow.engine.practical.measure.prefit import MODEL_CELLS, Prefit
 from hedgerow.engine.practical.measure.purchases import Purchases, WantedBar
 from hedgerow.engine.practical.measure.workload_sets import EverySmallSet, ListedSets, WorkloadSets
 from hedgerow.engine.practical.measurement import Measurement, varying_names
+from hedgerow.engine.practical.public import PracticalAnswers, estimate, table_estimate
 from hedgerow.engine.practical.stream_batch import Precomputed, is_countable, rounded_rows
+from hedgerow.engine.public import PrivateEngine
 from hedgerow.errors import BudgetExceeded
-from hedgerow.model.hypothesis import Hypothesis
 from hedgerow.privacy.allowance import Allowance
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.ledger import Entry, Ledger, one_at_a_time
 from hedgerow.privacy.noise import Noise
-from hedgerow.query.bound import Bound, Estimate, Source, is_within
+from hedgerow.query.bound import Bound, Estimate, is_within
 from hedgerow.query.counts import BoundMarginal, Query
 from hedgerow.query.counts import bound as bound_to
 from hedgerow.query.linear import Linear
@@ -61,8 +61,10 @@ CERTIFICATE = {"rho": 0.052, "epsilon": 0.03}  # share of the opening's budget f
 LOSSES = {"rho": 0.1, "epsilon": 0.1}  # share of it that certifies the convex questions which the workload declares
 
 
-class PracticalEngine:
+class PracticalEngine(PrivateEngine):
     """Answer from a fitted hypothesis; measure and refit when an analyst asks for it or the guard fires."""
+
+    public: PracticalAnswers
 
     def __init__(
         self,
@@ -76,15 +78,15 @@ class PracticalEngine:
         losses: CertifiedLosses | None = None,
         state: dict[str, Any] | None = None,
         opened: dict[str, Any] | None = None,
+        opening: dict[str, Any] | None = None,
         next_prior: BlockPrior | None = None,
     ) -> None:
         """Build the engine from what the opening released, or restore it from a snapshot.
 
         ``state`` is a stored snapshot of the engine. ``opened`` is the part of such a snapshot that describes the
-        opening. ``next_prior`` is the result of the opening, from which a block that is appended next begins.
+        opening, and ``opening`` what was learned by then. ``next_prior`` is the result of the opening, from which a block that is appended next begins.
         """
         self.ledger, self.guard, self._data = ledger, guard, data
-        self._n_is_public = ledger.budget.neighbours == "replace"
         self.knowledge, self._opened, self.next_prior = knowledge, opened, next_prior
         self._purchases = Purchases(data, ledger, noise, self.knowledge)
         self._watch = None if guard is None else GuardWatch(guard, ledger, noise)
@@ -92,59 +94,21 @@ class PracticalEngine:
             self._watch.resume((), tops=state["tops"])
         self._ahead = Precomputed(data, self.knowledge)
         certified = CertifiedLosses() if losses is None else losses
-        self._convex = Convex(
-            data, noise, self.knowledge, self._purchases, self._watch, tuple(trusted_losses), certified
-        )
-
-    @property
-    def hypothesis(self) -> Hypothesis:
-        """The public model that answers come from."""
-        return self.knowledge.hypothesis
-
-    @property
-    def rows(self) -> float:
-        """The number of rows n, or its estimate where n is private."""
-        return self.knowledge.rows.estimate
-
-    @property
-    def typical_of_rows(self) -> float:
-        """The mean error of ``rows``; 0 where n is public."""
-        return math.sqrt(2 / math.pi) * self.knowledge.rows.deviation
-
-    @property
-    def least_rows(self) -> float:
-        """The smallest number of rows that the data may have."""
-        return self.knowledge.rows.low
-
-    @property
-    def certificate(self) -> Certificate | None:
-        """The released bound on the errors of all small questions; None if none was bought."""
-        return None if self.knowledge.certified is None else self.knowledge.certified.certificate
+        n_is_public = ledger.budget.neighbours == "replace"
+        self.public = PracticalAnswers(knowledge, certified, opening, n_is_public=n_is_public)
+        self._convex = Convex(data, noise, self.public, self._purchases, self._watch, tuple(trusted_losses))
 
     @property
     def measurements(self) -> tuple[Measurement, ...]:
         """All released measurements. Public."""
-        return tuple(self.knowledge.learned.measurements)
-
-    def error_in_rows(self, value: Any, error: float | Array) -> float | Array:
-        """Return the bar of ñ·value around the true count, ``error`` being that of the fraction.
-
-        |ñv − nt| ≤ |ñ − n|v + n|v − t|.
-        """
-        off = 0.0 if self._n_is_public else self.knowledge.rows.off
-        reach: float | Array = off * value + self.knowledge.rows.high * error
-        return reach
-
-    total_error_in_rows = error_in_rows
+        return self.public.measurements
 
     @one_at_a_time
     def free(self, queries: Sequence[Linear]) -> list[Estimate] | None:
         """Answer all queries from the hypothesis; None while a guard is on, because it must be asked in order."""
         if self._watch is not None and self._watch.is_on:
             return None
-        values, errors = self.knowledge.free_all(queries)
-        usual = self.knowledge.typical(queries)
-        return [_estimate(*each) for each in zip(values.tolist(), errors.tolist(), usual.tolist(), strict=True)]
+        return self.public.free(queries)
 
     @one_at_a_time
     def expect(self, queries: Sequence[Linear]) -> None:
@@ -155,7 +119,7 @@ class PracticalEngine:
     @one_at_a_time
     def hypothesis_answer(self, query: Linear) -> float:
         """Return the hypothesis' answer."""
-        return self.knowledge.answer(query)
+        return self.public.hypothesis_answer(query)
 
     @one_at_a_time
     def linear(self, query: Linear, within: float | None) -> Estimate:
@@ -166,15 +130,15 @@ class PracticalEngine:
             return self._buy([self._wanted_bar(query, within)])[0]
         watch, usual = self._watch, float(self.knowledge.typical([query])[0]) if found is None else found.typical
         if within is not None:  # met for free. The guard says nothing about a value that was moved to meet ``within``
-            return _estimate(value, error, usual)
+            return estimate(value, error, usual)
         if watch is not None and error > watch.guard.promise and is_countable(query) and watch.is_on:
             if watch.is_above(self._gap(query) if found is None else self._ahead.gap(query)):
                 try:
                     return self._buy([self._wanted_bar(query, watch.guard.promise / 3)])[0]
                 except BudgetExceeded:  # the hypothesis is known to be wrong here, but nothing better can be bought
-                    return _estimate(value, error, usual)
+                    return estimate(value, error, usual)
             error = min(error, self._promised_bar(watch.guard, query))
-        return _estimate(value, error, usual)
+        return estimate(value, error, usual)
 
     @one_at_a_time
     def ratio(self, numerator: Linear, denominator: Linear, within: float | None) -> tuple[Estimate, Estimate]:
@@ -209,12 +173,12 @@ class PracticalEngine:
         values, errors = self.knowledge.table(table.attributes, within)
         usual = self.knowledge.typical_cells(table.attributes)
         if within is None or is_within(errors, within):
-            return _table(values, errors, "hypothesis", usual)
+            return table_estimate(values, errors, "hypothesis", usual)
         names = varying_names(self._data.universe, table.attributes)
         known, spread = self.knowledge.table(table.attributes, None)[0], _spread(float(usual.mean()))
         self._purchases.buy(WantedBar(self._purchases.cell(names), within, spread, table=True))
         values, errors = self.knowledge.table_with(table.attributes, known, spread, within)
-        return _table(values, errors, "measured", usual)
+        return table_estimate(values, errors, "measured", usual)
 
     def _wanted_bar(self, query: Linear, within: float) -> WantedBar:
         """Describe the purchase of ``query`` with a bar of ``within``."""
@@ -277,7 +241,7 @@ class PracticalEngine:
         """
         known = self.knowledge
         most = 1.5 * guard.config.threshold + 5 * FINEST + rounded_rows(query, known.grid, known.rows.high)
-        return (most + (0.0 if self._n_is_public else known.rows.off)) / known.rows.estimate
+        return (most + (0.0 if self.ledger.budget.neighbours == "replace" else known.rows.off)) / known.rows.estimate
 
 
 class PracticalQuote:
@@ -301,7 +265,7 @@ class PracticalQuote:
         if within is not None and not is_within(error, within):
             self.price += self._engine._purchases.price([self._engine._wanted_bar(query, within)])
             error = within
-        return _estimate(value, error)
+        return estimate(value, error)
 
     def ratio(self, numerator: Linear, denominator: Linear, within: float | None) -> tuple[Estimate, Estimate]:
         """Answer both queries; add the cost of the purchases that the ratio's bar would need."""
@@ -312,7 +276,7 @@ class PracticalQuote:
         found = []
         for query in (numerator, denominator):
             value, error = self._engine.knowledge.free(query, None)
-            found.append(_estimate(value, bars.get(query.key, error)))
+            found.append(estimate(value, bars.get(query.key, error)))
         return found[0], found[1]
 
     def marginal(self, table: BoundMarginal, within: float | None) -> Estimate:
@@ -336,18 +300,6 @@ class PracticalQuote:
 def _spread(typical: float) -> float:
     """Return the standard deviation of an error with this mean size; infinite if the mean size is unknown (NaN)."""
     return math.inf if math.isnan(typical) else math.sqrt(math.pi / 2) * typical
-
-
-def _estimate(value: float, error: float, typical: float = math.nan) -> Estimate:
-    """Build the estimate of a number; a bar of 1 or more says nothing and becomes None."""
-    return Estimate(value, error if error < 1 else None, "hypothesis", typical=None if math.isnan(typical) else typical)
-
-
-def _table(values: Array, errors: Array, source: Source, typical: Array) -> Estimate:
-    """Build the estimate of a table; bars of 1 or more say nothing and become None."""
-    return Estimate(
-        values, errors if errors.max() < 1 else None, source, typical=None if np.isnan(typical).any() else typical
-    )
 
 
 def build_practical_engine(
@@ -396,11 +348,14 @@ def build_practical_engine(
             learned = fitting.run(everything=everything)
             estimate = learned.rows
             next_prior: BlockPrior | None = learned.as_prior()
+            opening: dict[str, Any] | None = None
         else:
             learned = FittedModel.restore(data.universe, rows, state["learned"], prior)
             estimate = float(state["opened"]["rows"])
             before = state["opened"].get("learned")  # older snapshots, from before blocks existed, lack it
-            next_prior = None if before is None else FittedModel.restore(data.universe, rows, before, prior).as_prior()
+            begun = None if before is None else FittedModel.restore(data.universe, rows, before, prior)
+            next_prior = None if begun is None else begun.as_prior()
+            opening = before
         if rows is None and guard:  # n is private: a guard is bought only on request, and planned for the estimate of n
             planned = plan_guard(budget, estimate, queries, beta / 2, guard)
         doubt = beta if planned is None else beta / 2
@@ -418,17 +373,19 @@ def build_practical_engine(
         else:
             known = restore_knowledge(data, learned, doubt, rows, state, prior)
             losses = CertifiedLosses.restore(declared, state["opened"]["losses"])
+    if state is None:
+        opening = learned.state()
     if state is not None:
         opened = state["opened"]
     elif not ledger.snapshots.keeps_state:
         opened = None
     else:
-        opened = {"rows": estimate, "certified": None, "losses": losses.state(declared), "learned": learned.state()}
+        opened = {"rows": estimate, "certified": None, "losses": losses.state(declared), "learned": opening}
         if known.certified is not None:
             opened |= {"certified": known.certified.state()}
     return PracticalEngine(
         data, ledger, noise, knowledge=known, guard=planned, trusted_losses=trusted_losses, losses=losses, state=state, opened=opened,
-        next_prior=next_prior,
+        opening=opening, next_prior=next_prior,
     )  # fmt: skip
 
 

@@ -314,7 +314,7 @@ class FreeAnswers:
         ``public_rows`` is n where it is public. ``shares`` restores how β was divided: the numbers of
         ``ErrorBars.shares``, then the count of all of them.
         """
-        self.universe, self.learned = learned.universe, learned
+        self.universe, self.learned, self.beta = learned.universe, learned, beta
         self.bars: ErrorBars | MergedBars = ErrorBars(learned.universe, beta)
         if learned.merging.is_possible:
             self.bars = MergedBars(learned.merging, beta)

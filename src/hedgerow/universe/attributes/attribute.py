@@ -26,6 +26,11 @@ NUMBERS = (int, float, np.number)
 class not_:
     """Negation of a predicate on one attribute.
 
+    Parameters
+    ----------
+    predicate
+        A value, a set of values or a range, as in ``count``.
+
     Example
     -------
     >>> count(region=not_("north"))  # doctest: +SKIP

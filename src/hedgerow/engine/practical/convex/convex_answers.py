@@ -32,23 +32,20 @@ import numpy as np
 
 from hedgerow._types import Array
 from hedgerow.convex.losses.custom import Custom
-from hedgerow.convex.losses.families import Squared
 from hedgerow.convex.minimize import BoundMinimize
 from hedgerow.convex.solver.excess import Excess, excess_of, in_rows, per_row
 from hedgerow.convex.solver.gradient_sums import GradientSums
 from hedgerow.data.source import DataSource
-from hedgerow.engine.practical.convex.excess_bounds import coefficient_bounds, free_answer
-from hedgerow.engine.practical.convex.loss_certificate import CertifiedLosses
-from hedgerow.engine.practical.free_answers import FreeAnswers
 from hedgerow.engine.practical.guard import GuardWatch
 from hedgerow.engine.practical.measure.prefit import LARGEST_MODEL_CELLS
 from hedgerow.engine.practical.measure.purchases import Purchases
+from hedgerow.engine.practical.public import PracticalAnswers
 from hedgerow.errors import InvalidInput
 from hedgerow.model.junction_tree import junction_cells
 from hedgerow.privacy.allowance import Amount
 from hedgerow.privacy.events import Gaussian, Laplace, grid_at_most
 from hedgerow.privacy.noise import Noise
-from hedgerow.query.bound import Estimate, Source
+from hedgerow.query.bound import Estimate
 from hedgerow.query.linear import Linear
 from hedgerow.textbook.sparse_vector import FINEST
 
@@ -66,49 +63,36 @@ class Convex:
         self,
         data: DataSource,
         noise: Noise,
-        knowledge: FreeAnswers,
+        public: PracticalAnswers,
         purchases: Purchases,
         watch: GuardWatch | None,
         trusted_losses: tuple[Custom, ...],
-        certified: CertifiedLosses,
     ) -> None:
-        self._data, self._noise, self._known, self._purchases = data, noise, knowledge, purchases
-        self._watch, self._trusted, self._certified = watch, trusted_losses, certified
+        self._data, self._noise, self._public, self._known = data, noise, public, public.knowledge
+        self._purchases, self._watch, self._trusted = purchases, watch, trusted_losses
         self._ledger = purchases.ledger
 
     def answer(self, query: BoundMinimize, within: float | None) -> Estimate:
         """Return θ with a bar: free, bought to meet ``within``, or checked by the guard."""
-        theta, error = self._free(query)
+        theta, error = self._public.free_minimum(query)
         if within is not None and error > within:
             return self._buy(query, theta, error, within)
         # The scale of a set of one point is 0: there is nothing to compare.
         if within is None and self._watch is not None and self._watch.is_on and query.scale:
             return self._ask_guard(self._watch, query, theta, error)
-        return self._estimate(query, theta, error)
+        return self._public.convex_estimate(query, theta, error)
 
     def quote(self, query: BoundMinimize, within: float | None) -> tuple[Estimate, float]:
         """Return the free answer and the price of measuring how good it is, if ``within`` asks for that.
 
         Teaching the hypothesis costs more, and is not part of the price.
         """
-        theta, error = self._free(query)
+        theta, error = self._public.free_minimum(query)
         if within is None or error <= within:
-            return self._estimate(query, theta, error), 0.0
-        return self._estimate(query, theta, within), self._ledger.budget.cost(self._check(query, theta, within)[1])
-
-    def _free(self, query: BoundMinimize) -> tuple[Array, float]:
-        """Return the free answer with the narrower of its public bar and the certified one."""
-        found, error = free_answer(self._known, query)
-        declared = self._certified.get(query)
-        if declared is not None and declared[1] < error:
-            return declared
-        return found.theta, error
-
-    def _estimate(self, query: BoundMinimize, theta: Array, error: float, source: Source = "hypothesis") -> Estimate:
-        """Build the estimate, with bounds on the coefficients where they follow."""
-        least = self._known.least(query.attributes) if type(getattr(query.risk, "loss", None)) is Squared else None
-        each = coefficient_bounds(query, theta, error, least)
-        return Estimate(theta, error if math.isfinite(error) else None, source, coefficients=each)
+            return self._public.convex_estimate(query, theta, error), 0.0
+        return self._public.convex_estimate(query, theta, within), self._ledger.budget.cost(
+            self._check(query, theta, within)[1]
+        )
 
     # The guard.
 
@@ -119,18 +103,18 @@ class Convex:
         unit = budget.bounded_sum(query.scale)  # the amount of err that corresponds to one row of a linear query
         excess = self._excess(query, theta, SURROGATE * guard.promise * unit)
         if excess is None or error <= guard.promise * unit:
-            return self._estimate(query, theta, error)
+            return self._public.convex_estimate(query, theta, error)
         watch.ready()
         if not watch.is_above(in_rows(excess, self._data.marginal(query.attributes), FINEST)):
             most = 1.5 * guard.config.threshold + 3 * FINEST  # 3w, because the threshold is 2w, and the grid
             row = per_row(excess, FINEST) * excess.unit
             promised = (most * row + excess.below) / self._known.rows.low
-            return self._estimate(query, theta, min(error, promised))
+            return self._public.convex_estimate(query, theta, min(error, promised))
         allowance = min(guard.share * budget.total / guard.config.rounds, self._ledger.remaining)
         if allowance > 0:
             self._teach(query, theta, allowance)
-            theta, error = self._free(query)
-        return self._estimate(query, theta, error, "measured")
+            theta, error = self._public.free_minimum(query)
+        return self._public.convex_estimate(query, theta, error, "measured")
 
     # Purchases.
 
@@ -152,10 +136,10 @@ class Convex:
             if bound <= within or attempt == ATTEMPTS - 1 or allowance <= 0:
                 break
             proposed = self._teach(query, theta, allowance)
-            theta, error = self._free(query)
+            theta, error = self._public.free_minimum(query)
             if proposed is not None:
                 theta, error = proposed, math.inf
-        return self._estimate(query, *best, "measured")
+        return self._public.convex_estimate(query, *best, "measured")
 
     def _excess(self, query: BoundMinimize, theta: Array, error: float) -> Excess | None:
         """Plan how err of a public θ is computed on the data; None if that is not certain for every table."""

@@ -49,6 +49,7 @@ class CertifiedLosses:
     """Answers with a bound on their excess risk, by the key of their question."""
 
     answers: dict[Hashable, tuple[Array, float]] = field(default_factory=dict)
+    questions: dict[Hashable, BoundMinimize] = field(default_factory=dict)
 
     def get(self, question: BoundMinimize) -> tuple[Array, float] | None:
         """Return θ and its bar; None if the question was not certified."""
@@ -58,7 +59,7 @@ class CertifiedLosses:
     def restore(cls, declared: Sequence[BoundMinimize], state: Sequence[Any]) -> CertifiedLosses:
         """Rebuild what ``state`` described, for the same questions in the same order."""
         found = {declared[place].key: (theta, bar) for place, theta, bar in state}
-        return cls(found)
+        return cls(found, {question.key: question for question in declared if question.key in found})
 
     def state(self, declared: Sequence[BoundMinimize]) -> list[Any]:
         """Return the certified answers, by the places of their questions, as plain data."""
@@ -94,13 +95,12 @@ def certified_losses(
         return CertifiedLosses()
     largest = max(in_rows(excess, data.marginal(question.attributes), FINEST) for question, excess in planned.values())
     upper = max(0.0, float(noise.add(largest, receipt))) + reach
-    return CertifiedLosses(
-        {
-            key: (excess.theta, bar)
-            for key, (question, excess) in planned.items()
-            if (bar := bar_of(excess, upper, known.rows.low)) < trivial_bound(question, excess.theta)
-        }
-    )
+    answers = {
+        key: (excess.theta, bar)
+        for key, (question, excess) in planned.items()
+        if (bar := bar_of(excess, upper, known.rows.low)) < trivial_bound(question, excess.theta)
+    }
+    return CertifiedLosses(answers, {key: planned[key][0] for key in answers})
 
 
 def bar_of(excess: Excess, upper: float, rows: float) -> float:

@@ -1,0 +1,6 @@
+"""From a question to an answer: everything that sessions and published releases do in the same way.
+
+``askable`` is the base class of both. ``answer_cache`` repeats earlier answers, ``answer_history`` remembers the last
+ones for a report, ``scaling`` turns estimates into answers, ``synthetic`` draws records, and ``blocks`` holds the
+tables of a session.
+"""

@@ -1,0 +1,175 @@
+"""Cache the answers of an engine, so that a repeated question gets its earlier answer to the last bit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable
+from dataclasses import replace
+from typing import Any, Protocol
+
+import numpy as np
+
+from hedgerow._spill import Shelf
+from hedgerow._types import Array
+from hedgerow.convex.minimize import BoundMinimize
+from hedgerow.engine.interface import Answers
+from hedgerow.query.bound import Bound, Estimate, is_within
+from hedgerow.query.composed import ComposedQuestion
+from hedgerow.query.counts import BoundMarginal
+from hedgerow.query.linear import Linear
+
+
+class AnswerStore(Protocol):
+    """A place that stores given answers: the ledger of one block, or the combined ledger of several."""
+
+    def note(self, question: Any, answer: Any) -> None:
+        """Store an answer that was given to a bound question."""
+        ...
+
+    def recall(self, question: Any) -> Any | None:
+        """Return the last answer to a bound question, or None."""
+        ...
+
+
+class AnswerCache:
+    """An engine with a cache of its answers: a repeat gets its earlier answer, unless it asks for a tighter bar."""
+
+    def __init__(self, engine: Answers, log: AnswerStore) -> None:
+        self._engine, self._log = engine, log
+        self._known: dict[Hashable, Estimate] = {}
+        self._shelf = Shelf()
+        self._ready: dict[Hashable, Estimate] = {}
+
+    def __contains__(self, bound: Bound[Any]) -> bool:
+        return self._known_of(bound) is not None
+
+    def said(self, bound: Bound[Any], value: Any) -> bool:
+        """Return True if ``value`` is the answer that this question was given last."""
+        known = self._known_of(bound)
+        return known is not None and np.array_equal(known.value, value)
+
+    def keep(self, bound: Bound[Any], estimate: Estimate) -> Estimate:
+        """Cache the answer and note it in the log. Return the answer unchanged."""
+        kept = _with_arrays(estimate, self._shelf.put)  # a copy, because the caller may modify the returned arrays
+        self._known[bound.key] = kept
+        self._log.note(bound, kept)
+        return estimate
+
+    def prepare(self, queries: Iterable[Linear]) -> None:
+        """Compute, in one batch, the free answers to these queries, so that they are ready when the queries are asked.
+
+        If the engine has no free answers, tell it instead which queries come next. An empty list discards what was
+        prepared.
+        """
+        fresh = {query.key: query for query in queries if query not in self}
+        free = self._engine.free(list(fresh.values()))
+        self._ready = {} if free is None else dict(zip(fresh, free, strict=True))
+        self._engine.expect(list(fresh.values()) if free is None else ())
+
+    def ready(self, query: Linear) -> Estimate | None:
+        """Return the prepared answer to a query and cache it, or None if there is none."""
+        found = self._ready.pop(query.key, None)
+        return None if found is None else self.keep(query, found)
+
+    def ask(self, bound: Bound[Any], within: float | None) -> Estimate:
+        """Answer a bound question. A question composed of several others is cached as a whole, too."""
+        if not isinstance(bound, ComposedQuestion):
+            return bound.ask(self, within)
+        known = self._kept(bound, within)
+        asked: Any = self if within is None else RefreshingCache(self, self._engine)
+        return self.keep(bound, bound.ask(asked, within)) if known is None else known
+
+    def linear(self, query: Linear, within: float | None) -> Estimate:
+        """Answer a linear query: from the cache, else as prepared, else by the engine."""
+        known = self._kept(query, within)
+        if known is None and within is None:
+            known = self.ready(query)
+        return self.keep(query, self._engine.linear(query, within)) if known is None else known
+
+    def hypothesis_answer(self, query: Linear) -> float:
+        """Return the hypothesis' answer to a linear query, without an error bar."""
+        return self._engine.hypothesis_answer(query)
+
+    @property
+    def least_rows(self) -> float:
+        """Lower bound on the number of rows."""
+        return self._engine.least_rows
+
+    def ratio(self, numerator: Linear, denominator: Linear, within: float | None) -> tuple[Estimate, Estimate]:
+        """Ask the engine for numerator and denominator such that their ratio has a bar of ``within``, and cache both.
+
+        Cached answers to the two parts are not used, because their bars may be too wide for the ratio.
+        """
+        top, bottom = self._engine.ratio(numerator, denominator, within)
+        return self.keep(numerator, top), self.keep(denominator, bottom)
+
+    def has(self, bound: Bound[Any], within: float) -> bool:
+        """Return True if a cached answer to this question has a bar of at most ``within``."""
+        return self._kept(bound, within) is not None
+
+    def marginal(self, table: BoundMarginal, within: float | None) -> Estimate:
+        """Answer a whole marginal table, from the cache or by the engine."""
+        known = self._kept(table, within)
+        return self.keep(table, self._engine.marginal(table, within)) if known is None else known
+
+    def minimize(self, question: BoundMinimize, within: float | None) -> Estimate:
+        """Answer a convex question, from the cache or by the engine."""
+        known = self._kept(question, within)
+        return self.keep(question, self._engine.minimize(question, within)) if known is None else known
+
+    def _kept(self, bound: Bound[Any], within: float | None) -> Estimate | None:
+        """Return the cached answer, marked as a repeat, if its bar is at most ``within``; else None."""
+        known = self._known_of(bound)
+        if known is None or (within is not None and not is_within(known.error, within)):
+            return None
+        return replace(_with_arrays(known, self._shelf.take_copy), source="repeat")
+
+    def _known_of(self, bound: Bound[Any]) -> Estimate | None:
+        """Return the cached answer as it is stored, read from the log if it is not in memory."""
+        known = self._known.get(bound.key)
+        if known is None:
+            known = self._log.recall(bound)
+            if known is not None:
+                self._known[bound.key] = known
+        return known
+
+
+class RefreshingCache:
+    """A view of the cache for questions that pay for a tighter bar.
+
+    For a part that was answered before, the view returns the better of the cached answer and the engine's current free
+    answer, because the engine may have learned more since then.
+    """
+
+    def __init__(self, cache: AnswerCache, engine: Answers) -> None:
+        self._cache, self._engine = cache, engine
+
+    def linear(self, query: Linear, within: float | None) -> Estimate:
+        """Return the answer with the smaller bar: the cached one, or the engine's free answer of today."""
+        said = self._cache.linear(query, within)
+        free = self._engine.free([query]) if said.source == "repeat" else None
+        if not free or free[0].error is None or (said.error is not None and said.error <= free[0].error):
+            return said
+        return free[0]
+
+    def hypothesis_answer(self, query: Linear) -> float:
+        """Return the hypothesis' answer to a linear query, without an error bar."""
+        return self._engine.hypothesis_answer(query)
+
+    @property
+    def least_rows(self) -> float:
+        """Lower bound on the number of rows."""
+        return self._engine.least_rows
+
+    def marginal(self, table: BoundMarginal, within: float | None) -> Estimate:
+        """Answer a whole marginal table through the cache."""
+        return self._cache.marginal(table, within)
+
+
+def _with_arrays(estimate: Estimate, kept: Callable[[Array], Array]) -> Estimate:
+    """Return the estimate with each of its arrays replaced by ``kept(array)``."""
+    arrays: dict[str, Any] = {
+        name: kept(value)
+        for name in ("value", "error", "resolution", "typical", "coefficients")
+        if isinstance(value := getattr(estimate, name), np.ndarray)
+    }
+    return replace(estimate, **arrays) if arrays else estimate

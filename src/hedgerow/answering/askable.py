@@ -1,0 +1,396 @@
+"""The base class of sessions and published releases: questions in batches, SQL, synthetic records and reports."""
+
+from __future__ import annotations
+
+import contextlib
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from hedgerow import _html
+from hedgerow._memory import KEPT, STACKED, at_most, limit_memory, require
+from hedgerow._progress import show_bar
+from hedgerow.answer import Answer
+from hedgerow.answering import answer_history
+from hedgerow.answering.answer_cache import AnswerCache
+from hedgerow.answering.answer_history import AnswerHistory
+from hedgerow.answering.scaling import Scale, require_scale, scaled_answer
+from hedgerow.answering.synthetic import require_record_options, synthetic_records
+from hedgerow.engine.certificate import Certificate
+from hedgerow.engine.interface import Answers
+from hedgerow.engine.public import PublicAnswers
+from hedgerow.errors import InvalidInput
+from hedgerow.generalise.statement import PopulationStatement, population_statement
+from hedgerow.model.hypothesis import Hypothesis
+from hedgerow.privacy.budget import Budget
+from hedgerow.query.bound import Bound, Estimate
+from hedgerow.query.composed import ComposedQuestion
+from hedgerow.query.counts import Query, Resolution
+from hedgerow.query.counts import bound as bound_to
+from hedgerow.query.linear import Linear
+from hedgerow.report import Charge, Report
+from hedgerow.universe.universe import Universe
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from hedgerow.answering.summary import Summary
+    from hedgerow.sql.result import SqlResult
+
+# ask_all answers at most this many questions in one vectorized batch
+AT_ONCE = 8192
+
+
+class Askable(ABC):
+    """Questions and answers about one table. A session and a published release are asked in the same way.
+
+    A subclass sets ``_engine``, which answers; ``_cache``, the answers given so far; ``_history``, those that a report
+    lists; and ``_limit``, the memory in bytes that a question may use; and ``_beta``, the
+    probability with which any error bar may fail.
+    """
+
+    _engine: Answers
+    _cache: AnswerCache
+    _history: AnswerHistory
+    _limit: int | None
+    _beta: float
+
+    @property
+    @abstractmethod
+    def blocks(self) -> Mapping[str, Any]:
+        """Blocks by name, in order."""
+
+    @abstractmethod
+    def ask(
+        self,
+        query: Query,
+        *,
+        within: float | None = None,
+        scale: Scale = "fraction",
+        resolution: Resolution = "values",
+    ) -> Answer:
+        """Answer a question privately."""
+
+    @abstractmethod
+    def price(self, query: Query, *, within: float | None = None, resolution: Resolution = "values") -> float:
+        """Return the cost of asking ``query`` with this ``within`` now."""
+
+    @property
+    @abstractmethod
+    def universe(self) -> Universe:
+        """Public universe that codes the rows."""
+
+    @property
+    @abstractmethod
+    def budget(self) -> Budget:
+        """Privacy budget. With several blocks: the promise to a person in any one of them."""
+
+    @property
+    @abstractmethod
+    def spent(self) -> float:
+        """Amount spent, in the budget's currency: ε if δ = 0, else ρ."""
+
+    @property
+    @abstractmethod
+    def private(self) -> bool:
+        """True if nobody can know the noise; False if it comes from a ``seed``."""
+
+    @property
+    def hypothesis(self) -> Hypothesis:
+        """Public model of the data that free answers come from."""
+        return self._engine.hypothesis
+
+    @property
+    def rows(self) -> float:
+        """Number of rows n: exact under replace-one, a private estimate under add/remove."""
+        return self._engine.rows
+
+    @property
+    def certificate(self) -> Certificate | None:
+        """Bounds that hold for all small questions at once, asked or not, or None if nothing was certified.
+
+        ``str(session.certificate)`` states them in words.
+        """
+        return self._engine.certificate
+
+    @property
+    def generalisation(self) -> PopulationStatement:
+        """Bound on the distance between all answers so far and the population, and the theorem that gives it.
+
+        The bound assumes that the rows are independent draws from the population. With several blocks it covers the
+        answers about all of them.
+        """
+        asked = self._numbers_given()
+        rows = self.rows if self.budget.neighbours == "replace" else None
+        return population_statement(self.budget, rows=rows, asked=asked, sample_beta=self._beta)
+
+    def population_error(self, answer: Answer) -> float | None:
+        """Return the error bar of a fraction for the population, or None if no theorem gives one.
+
+        ``generalisation`` states the theorem. With several blocks only answers about all of them are covered: an answer
+        given before a block was appended is about fewer rows.
+        """
+        bound = bound_to(answer.query, self.universe)
+        if not bound.is_fraction or (len(self.blocks) > 1 and not self._cache.said(bound, answer.value)):
+            return None
+        return self.generalisation.error(None if answer.error is None else float(np.max(answer.error)))
+
+    # Steps that a session does and a release need not do.
+
+    @abstractmethod
+    def _alone(self) -> contextlib.AbstractContextManager[object]:
+        """Answer in turn with other threads, with linear algebra on one thread."""
+
+    @abstractmethod
+    def _public_answers(self) -> PublicAnswers:
+        """Return all that was released, as an object that answers for free."""
+
+    @abstractmethod
+    def _generator(self) -> np.random.Generator:
+        """Return the source of randomness of synthetic records."""
+
+    @abstractmethod
+    def _charges(self) -> Iterator[Charge]:
+        """Iterate over all charges so far, for the report."""
+
+    @abstractmethod
+    def _answers_on_record(self) -> Iterator[Answer]:
+        """Iterate over all answers on record, whoever asked."""
+
+    @abstractmethod
+    def _numbers_given(self) -> int:
+        """Return how many numbers all answers on record have."""
+
+    @abstractmethod
+    def _require_all(self) -> None:
+        """Refuse a question about all rows while some of the rows cannot be asked."""
+
+    def _write_together(self) -> contextlib.AbstractContextManager[object]:
+        """Write the answers of a batch together at its end."""
+        return contextlib.nullcontext()
+
+    @abstractmethod
+    def _asked(self, query: Query, bound: Bound[Any], within: float | None, scale: Scale) -> Answer:
+        """Answer one bound question."""
+
+    # Batches
+
+    def ask_all(
+        self,
+        queries: Iterable[Query],
+        *,
+        scale: Scale = "fraction",
+        resolution: Resolution = "values",
+        progress: bool | None = None,
+    ) -> list[Answer]:
+        """Answer many questions in order.
+
+        The answers equal those of asking one by one; they are computed together where that changes nothing. A question
+        that does not fit the universe is refused before anything is spent.
+
+        Parameters
+        ----------
+        queries : iterable of Query
+            The questions.
+        scale, resolution
+            As in ``ask``.
+        progress : bool, optional
+            Show a progress bar. Default: on a terminal and in a notebook, for more than 1,000 questions.
+
+        Returns
+        -------
+        list of Answer
+        """
+        require_scale(scale)
+        if isinstance(queries, Query | str) or not isinstance(queries, Iterable):
+            raise InvalidInput(
+                f"queries must be a list of questions. Found a {type(queries).__name__}. Put it in a list, or use ask."
+            )
+        self._require_all()
+        asked = list(queries)
+        answers: list[Answer] = []
+        with limit_memory(self._limit), show_bar("answering", len(asked), progress) as advance:
+            # binding comes first, so that a bad question is refused before anything is spent
+            bound = bind_questions(asked, self.universe, resolution)
+            at_once = at_most(STACKED * max(self.universe.shape), AT_ONCE)
+            for start in range(0, len(asked), at_once):
+                some = slice(start, start + at_once)
+                answers += self._batch(list(zip(asked[some], bound[some], strict=True)), scale, advance)
+        return answers
+
+    def _batch(self, asked: list[tuple[Query, Bound[Any]]], scale: Scale, advance: Callable[[], None]) -> list[Answer]:
+        """Answer one batch of questions in one turn."""
+        with self._alone():
+            return self._computed_together(asked, scale, advance)
+
+    def _computed_together(
+        self, asked: list[tuple[Query, Bound[Any]]], scale: Scale, advance: Callable[[], None]
+    ) -> list[Answer]:
+        """Answer a batch in order. Free answers are computed together."""
+        self._cache.prepare(part for _, bound in asked for part in _linears(bound))
+        answers = []
+        try:
+            with self._write_together():
+                for query, bound in asked:
+                    found = self._cache.ready(bound) if isinstance(bound, Linear) else None
+                    if found is None:
+                        answers.append(self._asked(query, bound, None, scale))
+                    else:
+                        answers.append(self._answer(query, bound, found, 0.0, scale))
+                    advance()
+        finally:
+            self._cache.prepare(())  # discard unused prepared answers: a later answer may be more precise
+        return answers
+
+    def _answer(self, query: Query, bound: Bound[Any], estimate: Estimate, cost: float, scale: Scale) -> Answer:
+        """Scale an estimate to an answer and remember it for the report."""
+        answer = scaled_answer(query, bound, estimate, cost, scale, self._engine)
+        self._history.add(answer)
+        return answer
+
+    # SQL and synthetic records
+
+    def sql(self, statement: str) -> pd.DataFrame:
+        """Run a SELECT on the table ``data`` and return its rows, with the errors of each aggregate beside it.
+
+        Each aggregate has two more columns: its guaranteed error and its typical error. Counts are in rows. Every
+        declared value of a GROUP BY column gets a row. docs/sql.md lists the supported SQL.
+
+        Example
+        -------
+        >>> session.sql("SELECT sex, count(*) FROM data GROUP BY sex")  # doctest: +SKIP
+        """
+        return self.sql_result(statement).frame
+
+    def sql_result(self, statement: str) -> SqlResult:
+        """Run a SELECT as ``sql`` does, and return a result whose cells are answers."""
+        from hedgerow.sql.result import run_statement
+
+        with limit_memory(self._limit):
+            return run_statement(statement, self.universe, lambda queries: self.ask_all(queries, scale="rows"))
+
+    def synthetic(self, rows: int | None = None, *, resolution: Literal["values", "bins"] = "values") -> pd.DataFrame:
+        """Draw synthetic records whose counts match the hypothesis. Costs nothing.
+
+        Parameters
+        ----------
+        rows : int, optional
+            Number of records. Default: as many as the table has.
+        resolution : {"values", "bins"}
+            With ``"values"`` a number is drawn uniformly inside its bin, because the hypothesis knows no more. With
+            ``"bins"`` it is the representative of its bin.
+
+        Returns
+        -------
+        pandas.DataFrame
+            The records. ``attrs["certificate"]`` states what the session certifies about its answers. Counts of the
+            records are whole numbers, so they deviate from the table by up to that rounding more.
+        """
+        wanted = require_record_options(round(self.rows) if rows is None else rows, resolution)
+        self._require_all()
+        with limit_memory(self._limit), self._alone():
+            return synthetic_records(self.hypothesis, wanted, self._generator, resolution, self.certificate)
+
+    # Summaries and reports
+
+    def describe(self) -> Summary:
+        """Summarize the whole table: every column, and the strongest associations. Costs nothing.
+
+        The summary is computed from what was released, so a guard is not asked and nothing is charged. It prints as
+        text and shows as HTML; ``.frame`` is in the form of ``pandas.DataFrame.describe``, ``.error_frame`` has the
+        bars, and ``.association_frame`` the associations.
+
+        Returns
+        -------
+        Summary
+
+        Example
+        -------
+        >>> session.describe().frame  # doctest: +SKIP
+        """
+        from hedgerow.answering.summary import describe
+
+        public = self._public_answers()
+
+        def answer(query: Query, scale: Scale) -> Answer:
+            bound = bind_questions([query], self.universe, "values")[0]
+            return scaled_answer(query, bound, bound.ask(public, None), 0.0, scale, public)
+
+        self._require_all()
+        with limit_memory(self._limit), self._alone():
+            return describe(
+                self.universe,
+                public.hypothesis,
+                public.rows,
+                lambda query: answer(query, "fraction"),
+                lambda query: answer(query, "rows"),
+            )
+
+    def report(self, *, everybody: bool = False) -> Report:
+        """Return a document of what was spent and answered so far. It contains nothing private.
+
+        Read it as ``.html``, or keep it by ``.json`` or ``.save(path)``.
+
+        Parameters
+        ----------
+        everybody : bool
+            List the answers of all sessions on the ledger, as fractions, instead of the answers of this session as
+            given.
+        """
+        certificate = self.certificate
+        return Report(
+            self._facts(),
+            tuple((name, type(self.universe[name]).__name__, self.universe[name].size) for name in self.universe.names),
+            None if certificate is None else str(certificate),
+            tuple(self._charges()),
+            tuple(deque(self._answers_on_record(), answer_history.REPORTED)) if everybody else self._history.answers,
+        )
+
+    def _facts(self) -> dict[str, Any]:
+        """Return the public facts about the table and its budget as a whole."""
+        public = self.budget.neighbours == "replace"
+        return {
+            "private": "yes" if self.private else "NO: the noise comes from a seed",
+            "epsilon": self.budget.epsilon,
+            "delta": self.budget.delta,
+            "neighbours": self.budget.neighbours,
+            **({} if self.budget.rows_per_unit == 1 else {"rows_per_unit": self.budget.rows_per_unit}),
+            "rows" if public else "rows_estimated": self.rows,
+            "cells": self.universe.size,
+            "spent": self.spent,
+            "spent_of": self.budget.total,
+            "currency": self.budget.currency,
+        }
+
+    def _repr_html_(self) -> str:
+        certificate = self.certificate
+        said = "" if certificate is None else _html.paragraph(certificate)
+        return _html.table((type(self).__name__.lower(), ""), self._lines()) + said
+
+    def __str__(self) -> str:
+        return "\n".join(f"{name:>15}  {fact}" for name, fact in self._lines())
+
+    def _lines(self) -> list[tuple[str, str]]:
+        """Return the public facts as pairs of texts, for display."""
+        return [
+            (name.replace("_", " "), f"{fact:.6g}" if isinstance(fact, float) else str(fact))
+            for name, fact in self._facts().items()
+        ]
+
+
+def _linears(bound: Bound[Any]) -> Iterable[Linear]:
+    """Return the linear queries that answering a question needs in any case."""
+    if isinstance(bound, Linear):
+        return (bound,)
+    return bound.linears if isinstance(bound, ComposedQuestion) else ()
+
+
+def bind_questions(queries: Sequence[Query], universe: Universe, resolution: Resolution) -> list[Bound[Any]]:
+    """Bind questions to the universe, and refuse them if the tables of their parts exceed the memory limit."""
+    bound = [bound_to(query, universe, resolution) for query in queries]
+    cells = sum(each.kept_cells(universe) for each in bound if isinstance(each, ComposedQuestion))
+    require("The tables of all parts of the questions", cells, KEPT, "Ask fewer at a time, or with coarser bins")
+    return bound

@@ -1,0 +1,70 @@
+"""Questions about the raw values of a few random rows: statistics, and yes/no answers that may be false."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from hedgerow.answer import Answer
+from hedgerow.answering.scaling import Scale
+from hedgerow.errors import InvalidInput
+from hedgerow.privacy.accounts import Accounts
+from hedgerow.privacy.ledger import Ledger
+from hedgerow.query.counts import Query
+from hedgerow.query.row_statistic import RowStatistic
+
+if TYPE_CHECKING:
+    from hedgerow.engine.sampling import RowSampling
+    from hedgerow.textbook.scq import FlipInterval
+
+
+class RowQuestions:
+    """The questions of a session that are answered by sampling rows."""
+
+    _ledger: Ledger | Accounts
+    _sampling: RowSampling | None
+
+    def sample_yes_no(self, predicate: Query, *, lies: float = 0.05) -> bool:
+        """Return the yes/no answer of one random row, which is false with probability ``lies``.
+
+        The session must be opened with ``rows=``.
+        """
+        with self._ledger.asking(predicate):
+            return require_rows(self._sampling).sample_yes_no(predicate, lies)
+
+    def sample_yes_no_stream(
+        self, predicate: Query, *, lies: float = 0.05, at_once: int | None = None
+    ) -> Iterator[FlipInterval]:
+        """Estimate the fraction of rows that say yes from a stream of flips, more precisely with each flip taken.
+
+        All intervals of one call hold together, so the caller may look at them to decide when to stop. ``at_once`` is
+        the number of flips between two intervals; by default it grows by a tenth of all flips so far. The session must
+        be opened with ``rows=``.
+        """
+        return require_rows(self._sampling).count_stream(predicate, lies, at_once)
+
+
+def require_rows(sampling: RowSampling | None) -> RowSampling:
+    """Return the sampler of raw rows, or refuse if the session keeps none."""
+    if sampling is None:
+        raise InvalidInput(
+            "The session must be opened with rows and have one block to answer about raw values. Found no stored "
+            "rows. Use hr.open(…, rows=True), or ask hr.count or hr.mean."
+        )
+    return sampling
+
+
+def answer_of_rows(
+    query: RowStatistic,
+    within: float | None,
+    scale: Scale,
+    rows: float,
+    ledger: Ledger | Accounts,
+    sampling: RowSampling | None,
+) -> Answer:
+    """Answer a statistic of raw values by sampling some of the ``rows`` rows."""
+    with ledger.asking(query) as bill:
+        found = require_rows(sampling).ask(query, within)
+        times = rows if scale == "rows" else 1.0
+        error = None if found.error is None else found.error * times
+        return Answer(query, found.value * times, error, found.source, bill.cost)

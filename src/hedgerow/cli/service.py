@@ -1,0 +1,184 @@
+"""The commands ``serve`` and ``token``: the service for many analysts, and who may use it."""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+import hedgerow as hr
+from hedgerow.cli.file import DEFAULT, File, Place
+from hedgerow.cli.output import AsJson, GuardedGroup, complain, show, table
+from hedgerow.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from hedgerow.server.people import Token
+    from hedgerow.server.registry import Registry
+    from hedgerow.server.settings import Settings
+    from hedgerow.session import Session
+
+ServiceFile = Annotated[
+    Path | None,
+    typer.Option("--service", help="Configuration of the service. Without it, the one dataset of --file is served."),
+]
+tokens = typer.Typer(cls=GuardedGroup, no_args_is_help=True, rich_markup_mode=None, help="Say who may use the service.")
+
+
+def serve(
+    service: ServiceFile = None,
+    place: Place = DEFAULT,
+    listen: Annotated[str | None, typer.Option(help="Address and port. Default: 127.0.0.1:8470.")] = None,
+    demo: Annotated[bool, typer.Option("--demo", help="Serve the bundled table, with no file at all.")] = False,
+) -> None:
+    """Serve datasets to many analysts over HTTP. The first start prints an owner's token, once."""
+    from hedgerow._extras import extra
+
+    for module in ("starlette", "msgspec", "uvicorn"):
+        extra(module)
+    from hedgerow.server import run
+
+    if demo:
+        with tempfile.TemporaryDirectory() as folder:
+            run.serve(_demo_settings(Path(folder), listen), lambda _: _demo_session(), complain)
+        return
+    settings = _settings(service, place, listen)
+    _require_different(settings)
+    run.serve(settings, _opened, complain)
+
+
+def _demo_settings(folder: Path, listen: str | None) -> Settings:
+    """Return the settings of a service for the bundled table, which forgets everything when it stops."""
+    from hedgerow.server.settings import DEFAULT_LISTEN, Settings, address
+
+    return Settings(*address(listen or DEFAULT_LISTEN), folder / "registry.sqlite", {"demo": folder})
+
+
+def _demo_session() -> Session:
+    from hedgerow import demo
+
+    return hr.open(demo.path(), universe=demo.universe(), budget=hr.Budget(1, 1e-6))
+
+
+def _settings(service: Path | None, place: Path, listen: str | None) -> Settings:
+    from hedgerow.server.settings import read_settings, settings_of_desk
+
+    if service is None:
+        return settings_of_desk(place, listen)
+    if listen is not None:
+        raise InvalidInput("--listen must be left out with --service. Found both. Write listen into the file.")
+    return read_settings(service)
+
+
+def _opened(path: Path) -> Session:
+    """Open the session of a desk file, and append its blocks. It spends what `hedgerow open` would spend."""
+    from hedgerow.cli.desk import open_session
+
+    return open_session(File(path))
+
+
+def _require_different(settings: Settings) -> None:
+    """Refuse two datasets of one source with different ledgers."""
+    seen: dict[tuple[str, str | None], tuple[str, str]] = {}
+    for name, path in settings.datasets.items():
+        file = File(path)
+        key = (_place(file.source), file.table)
+        if key in seen and seen[key][1] != file.ledger:
+            raise InvalidInput(
+                f"Each table must have one ledger. Found {seen[key][0]!r} and {name!r} with the same source and different "
+                "ledgers: its people would pay twice. Give both the same ledger."
+            )
+        seen[key] = (name, file.ledger)
+
+
+def _place(source: str) -> str:
+    return source if "://" in source else str(Path(source).resolve())
+
+
+@tokens.command("create")
+def create(
+    person: Annotated[str, typer.Argument(help="Name of the person, in the audit trail and in the ledger.")],
+    role: Annotated[str, typer.Option(help="owner, analyst or auditor.")] = "analyst",
+    project: Annotated[str, typer.Option(help="Project whose cap counts the person's purchases, too.")] = "",
+    dataset: Annotated[
+        list[str] | None, typer.Option(help="A dataset it is for; repeat for several. Default: all.")
+    ] = None,
+    days: Annotated[float | None, typer.Option(help="Days until it expires. Default: it does not.")] = None,
+    service: ServiceFile = None,
+    place: Place = DEFAULT,
+    as_json: AsJson = False,
+) -> None:
+    """Make a token. It is shown once and stored nowhere."""
+    from hedgerow.server.people import Tokens
+
+    with _registry(service, place) as (registry, settings):
+        unknown = sorted(set(dataset or ()) - set(settings.datasets))
+        if unknown:
+            raise InvalidInput(
+                f"--dataset must be one of {', '.join(settings.datasets)}. Found {unknown[0]!r}. Name one of these."
+            )
+        secret, token = Tokens(registry).create(person, role, project=project, datasets=dataset, days=days)
+    show({"token": secret, **_record(token)}, as_json, lambda screen: screen.print(secret, soft_wrap=True))
+
+
+@tokens.command("list")
+def list_(service: ServiceFile = None, place: Place = DEFAULT, as_json: AsJson = False) -> None:
+    """List all tokens, without their secrets."""
+    from hedgerow.server.people import Tokens
+
+    with _registry(service, place) as (registry, _):
+        records = [_record(token) for token in Tokens(registry).list()]
+    rows = [[str(value) for value in record.values()] for record in records]
+    names = ("id", "person", "project", "role", "datasets", "created", "expires", "state")
+    show({"tokens": records}, as_json, lambda screen: screen.print(table(names, rows)))
+
+
+@tokens.command("revoke")
+def revoke(
+    identity: Annotated[str, typer.Argument(help="Id of the token, as `hedgerow token list` shows it.")],
+    service: ServiceFile = None,
+    place: Place = DEFAULT,
+) -> None:
+    """End a token at once."""
+    from hedgerow.server.people import Tokens
+
+    with _registry(service, place) as (registry, _):
+        if not Tokens(registry).revoke(identity):
+            raise InvalidInput(
+                f"The id must be that of a token that has not ended. Found {identity!r}. See `hedgerow token list`."
+            )
+
+
+@contextlib.contextmanager
+def _registry(service: Path | None, place: Path) -> Iterator[tuple[Registry, Settings]]:
+    """Open the registry of a service for one command."""
+    from hedgerow.server.registry import Registry
+
+    settings = _settings(service, place, None)
+    registry = Registry(settings.registry)
+    try:
+        yield registry, settings
+    finally:
+        registry.close()
+
+
+def _record(token: Token) -> dict[str, Any]:
+    is_over = token.expires is not None and token.expires <= time.time()
+    return {
+        "id": token.id,
+        "person": token.person,
+        "project": token.project,
+        "role": token.role,
+        "datasets": "all" if token.datasets is None else ", ".join(token.datasets),
+        "created": _day(token.created),
+        "expires": "never" if token.expires is None else _day(token.expires),
+        "state": "revoked" if token.revoked is not None else "expired" if is_over else "valid",
+    }
+
+
+def _day(at: float) -> str:
+    return time.strftime("%Y-%m-%d %H:%M", time.gmtime(at))

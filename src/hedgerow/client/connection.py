@@ -1,0 +1,152 @@
+"""Requests to a service over one kept connection. A repeated request carries the same key, so it is billed once."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import ssl
+import threading
+import time
+import urllib.parse
+import uuid
+from typing import Any
+
+from hedgerow.errors import BudgetExceeded, HedgerowError, InvalidInput, LedgerUnavailable, TooLarge
+
+INTERFACE = "1"  # version of the service's interface that this client speaks
+ATTEMPTS = 5
+PASSING = (409, 429, 503)  # statuses that a repetition may overcome
+LONGEST_WAIT = 10.0  # seconds between two attempts
+VARIABLE = "HEDGEROW_TOKEN"
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
+KINDS: dict[str, type[HedgerowError]] = {
+    "budget-exceeded": BudgetExceeded,
+    "too-large": TooLarge,
+    "invalid-input": InvalidInput,
+    "ledger-unavailable": LedgerUnavailable,
+}
+
+
+class ServiceError(HedgerowError):
+    """A service cannot be reached, refuses a token, or has a fault."""
+
+
+class Connection:
+    """A kept connection to a service. Threads take turns."""
+
+    def __init__(
+        self, url: str, token: str | None = None, timeout: float = 180.0, context: ssl.SSLContext | None = None
+    ) -> None:
+        parts = urllib.parse.urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname or parts.username is not None or parts.query:
+            raise InvalidInput(
+                "url must be the address of a service, without a token in it. Found another. For example https://data.example.org."
+            )
+        if parts.scheme == "http" and parts.hostname not in LOOPBACK:
+            raise InvalidInput(
+                "url must be https beyond this machine, because it carries a token. Found http. Use https."
+            )
+        given = token or os.environ.get(VARIABLE, "")
+        if not given or not given.isascii() or not given.isprintable():
+            raise InvalidInput(f"token must be the token of a person. Found none. Pass token=, or set {VARIABLE}.")
+        self._host, self._port, self._prefix = parts.hostname, parts.port, parts.path.rstrip("/")
+        self._context = (context or ssl.create_default_context()) if parts.scheme == "https" else None
+        self._token, self._timeout, self._lock = given, timeout, threading.Lock()
+        self._kept: http.client.HTTPConnection | None = None
+
+    def __repr__(self) -> str:
+        return f"Connection({self._host!r})"
+
+    def get(self, path: str, **parameters: Any) -> Any:
+        """Return the JSON that an endpoint returns."""
+        return json.loads(self.read(path, **parameters))
+
+    def read(self, path: str, **parameters: Any) -> bytes:
+        """Return the bytes that an endpoint returns."""
+        query = urllib.parse.urlencode({name: value for name, value in parameters.items() if value is not None})
+        return self._request("GET", f"{path}?{query}" if query else path, None, {})
+
+    def post(self, path: str, body: Any) -> Any:
+        """Send JSON and return the JSON that comes back. All repetitions of one call carry the same key."""
+        headers = {"Content-Type": "application/json", "Idempotency-Key": uuid.uuid4().hex}
+        return json.loads(self._request("POST", path, json.dumps(body, allow_nan=False).encode(), headers))
+
+    def close(self) -> None:
+        """Close the connection. A later request opens a new one."""
+        with self._lock:
+            self._drop()
+
+    def _request(self, method: str, path: str, body: bytes | None, headers: dict[str, str]) -> bytes:
+        """Send a request until it is answered or refused, at most ``ATTEMPTS`` times."""
+        sent = {"Authorization": f"Bearer {self._token}", "Accept": "application/json, */*", **headers}
+        for attempt in range(ATTEMPTS):
+            try:
+                status, found, content = self._once(method, self._prefix + path, body, sent)
+            except (OSError, http.client.HTTPException):
+                status, found, content = 0, {}, b""
+            if 200 <= status < 300:
+                self._require_interface(found)
+                return content
+            if (status not in PASSING and status != 0) or attempt == ATTEMPTS - 1:
+                break
+            time.sleep(_wait(found, attempt))
+        if status == 0:
+            raise ServiceError(
+                f"A service must answer at {self._host!r}. Found none after {ATTEMPTS} attempts. Check the address and the network."
+            )
+        raise self._refusal(status, found, content)
+
+    def _once(
+        self, method: str, path: str, body: bytes | None, headers: dict[str, str]
+    ) -> tuple[int, dict[str, str], bytes]:
+        with self._lock:
+            if self._kept is None:
+                self._kept = self._opened()
+            try:
+                self._kept.request(method, path, body, headers)
+                response = self._kept.getresponse()
+                content = response.read()
+            except BaseException:
+                self._drop()
+                raise
+            if response.will_close:
+                self._drop()
+            return response.status, {name.lower(): value for name, value in response.getheaders()}, content
+
+    def _opened(self) -> http.client.HTTPConnection:
+        if self._context is None:
+            return http.client.HTTPConnection(self._host, self._port, timeout=self._timeout)
+        return http.client.HTTPSConnection(self._host, self._port, timeout=self._timeout, context=self._context)
+
+    def _drop(self) -> None:
+        if self._kept is not None:
+            self._kept.close()
+            self._kept = None
+
+    def _require_interface(self, headers: dict[str, str]) -> None:
+        """Refuse a server that is older or newer than this client."""
+        found = headers.get("hedgerow-interface", "none")
+        if found != INTERFACE:
+            raise ServiceError(
+                f"The service must speak version {INTERFACE} of the interface. Found {found[:20]!r}. "
+                "Install the version of hedgerow that the service has."
+            )
+
+    def _refusal(self, status: int, headers: dict[str, str], content: bytes) -> HedgerowError:
+        """Return the error for a refusal: the library's own kind and sentence, where the service names one."""
+        try:
+            record = json.loads(content)
+            name, detail = str(record["type"]).rpartition(":")[2], str(record["detail"])
+        except (ValueError, KeyError, TypeError):
+            self._require_interface(headers)
+            return ServiceError(
+                f"The service must answer with an answer or a refusal. Found status {status}. Try later."
+            )
+        return KINDS.get(name, ServiceError)(detail)
+
+
+def _wait(headers: dict[str, str], attempt: int) -> float:
+    """Return the seconds to wait before the next attempt: what the service asks for, or twice as long each time."""
+    asked = headers.get("retry-after", "")
+    return min(LONGEST_WAIT, float(asked) if asked.isdigit() else 0.1 * 2**attempt)

@@ -1,0 +1,135 @@
+"""One open session, which answers the waiting questions of all analysts in a thread of its own.
+
+The session has one writer: everything that may read the table or charge the ledger runs in this thread, in the order of
+arrival. Questions that wait at the same time are answered together, so that many small requests cost little more than one
+large one. Answers are the same as if each had been asked alone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import Literal, TypeVar
+
+from hedgerow.answer import Answer
+from hedgerow.errors import HedgerowError
+from hedgerow.query.counts import Query
+from hedgerow.server.problems import Problem
+from hedgerow.session import Session
+
+T = TypeVar("T")
+Scale = Literal["fraction", "rows"]
+Resolution = Literal["values", "bins"]
+
+
+@dataclass
+class Asked:
+    """Questions of one request that wait for the session, and the promise of their answers."""
+
+    analyst: str
+    queries: Sequence[Query]
+    scale: Scale
+    resolution: Resolution
+    promise: asyncio.Future[list[Answer]] = field(compare=False)
+
+    @property
+    def alike(self) -> tuple[str, Scale, Resolution]:
+        """Key of requests that may be answered in one call."""
+        return self.analyst, self.scale, self.resolution
+
+
+class Dataset:
+    """A session that is served."""
+
+    def __init__(self, name: str, session: Session, most_waiting: int) -> None:
+        self.name, self.session, self._most = name, session, most_waiting
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"hedgerow-{name}")
+        self._waiting: deque[Asked] = deque()
+        self._draining: asyncio.Task[None] | None = None
+        self._running = 0
+
+    async def ask(
+        self, analyst: str, queries: Sequence[Query], scale: Scale = "fraction", resolution: Resolution = "values"
+    ) -> list[Answer]:
+        """Answer questions without ``within``, together with others that wait now."""
+        self._require_room()
+        promise: asyncio.Future[list[Answer]] = asyncio.get_running_loop().create_future()
+        self._waiting.append(Asked(analyst, queries, scale, resolution, promise))
+        if self._draining is None or self._draining.done():
+            self._draining = asyncio.create_task(self._drain())
+        return await promise
+
+    async def run(self, analyst: str, work: Callable[[Session], T]) -> T:
+        """Run other work on the session in its thread, on behalf of an analyst."""
+        self._require_room()
+
+        def on_behalf() -> T:
+            with self.session.on_behalf_of(analyst):
+                return work(self.session)
+
+        self._running += 1
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._thread, on_behalf)
+        finally:
+            self._running -= 1
+
+    async def _drain(self) -> None:
+        """Answer what waits, until nothing does."""
+        while self._waiting:
+            batch = list(self._waiting)
+            self._waiting.clear()
+            found = await asyncio.get_running_loop().run_in_executor(self._thread, self._answer, batch)
+            for asked, outcome in zip(batch, found, strict=True):
+                if asked.promise.done():  # its request was given up
+                    continue
+                if isinstance(outcome, BaseException):
+                    asked.promise.set_exception(outcome)
+                else:
+                    asked.promise.set_result(outcome)
+
+    def _answer(self, batch: Sequence[Asked]) -> list[list[Answer] | BaseException]:
+        """Answer a batch in the session's thread. Each request gets its answers, or its own refusal."""
+        outcomes: list[list[Answer] | BaseException] = []
+        for _, alike in groupby(batch, key=lambda asked: asked.alike):
+            group = list(alike)
+            together = self._outcome(group[0], [query for asked in group for query in asked.queries])
+            if isinstance(together, BaseException) and len(group) > 1:
+                outcomes += [self._outcome(asked, asked.queries) for asked in group]
+            elif isinstance(together, BaseException):
+                outcomes.append(together)
+            else:
+                answers = iter(together)
+                outcomes += [[next(answers) for _ in asked.queries] for asked in group]
+        return outcomes
+
+    def _outcome(self, like: Asked, queries: Sequence[Query]) -> list[Answer] | BaseException:
+        """Return the answers to questions of one kind of request, or the refusal of the first that is refused."""
+        try:
+            with self.session.on_behalf_of(like.analyst):
+                return self.session.ask_all(list(queries), scale=like.scale, resolution=like.resolution, progress=False)
+        except (HedgerowError, Problem) as refused:
+            return refused
+        except Exception as fault:  # a fault of one request must not stop the requests of others
+            return fault
+
+    def _require_room(self) -> None:
+        """Refuse a request when too many wait."""
+        if len(self._waiting) + self._running >= self._most:
+            raise Problem(
+                503,
+                "busy",
+                "Too many requests wait",
+                f"At most {self._most} requests may wait for a dataset. Found as many. Try again in a moment.",
+                {"Retry-After": "1"},
+            )
+
+    async def close(self) -> None:
+        """Answer what waits, then close the session."""
+        if self._draining is not None:
+            await self._draining
+        await asyncio.get_running_loop().run_in_executor(self._thread, self.session.close)
+        self._thread.shutdown()

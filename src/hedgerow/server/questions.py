@@ -1,0 +1,39 @@
+"""The questions of a request, as data: the library's JSON forms, or text as in Python. No code is received."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import hedgerow as hr
+from hedgerow.errors import InvalidInput
+from hedgerow.query import parse
+from hedgerow.query.counts import Query
+from hedgerow.query.row_statistic import RowStatistic
+
+SETS = ("L2Ball", "L1Ball", "Box", "Simplex", "Unconstrained")
+NOT_SENT = ("Custom", "Loss")  # losses that are functions of a user's own
+
+
+def read_question(given: Any) -> Query:
+    """Return the question that a request describes: an object of the JSON form, or a text."""
+    found: Query
+    if isinstance(given, str):
+        found = parse.question(given, _names())
+    elif isinstance(given, dict):
+        found = hr.wire.from_json(given if "v" in given else {"v": 1, **given}, Query)
+    else:
+        raise InvalidInput(
+            f'A question must be a text or an object. Found a {type(given).__name__}. For example "count(smoker=True)".'
+        )
+    if isinstance(found, RowStatistic):
+        raise InvalidInput("A question must be data. Found a function of rows. Ask it where the table is.")
+    return found
+
+
+def _names() -> parse.Names:
+    """Return what a text may call besides the questions: losses and sets of convex questions."""
+    return {
+        "minimize": hr.minimize,
+        **{f"losses.{name}": getattr(hr.losses, name) for name in hr.losses.__all__ if name not in NOT_SENT},
+        **{name: getattr(hr, name) for name in SETS},
+    }

@@ -1,0 +1,269 @@
+"""The service as a client meets it: the real application and a real session, in this process."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import serving
+from openapi_spec_validator import validate
+from starlette.testclient import TestClient
+
+import hedgerow as hr
+from hedgerow.server.api import ENDPOINTS
+from hedgerow.server.people import Tokens
+from hedgerow.server.registry import Registry
+from hedgerow.server.run import application
+from hedgerow.server.settings import Limits, Settings
+
+AT = "/v1/datasets/people"
+
+
+@dataclass
+class Served:
+    """A service with its session, its tokens by role, and a client without a token."""
+
+    client: TestClient
+    session: hr.Session
+    registry: Registry
+    tokens: dict[str, str]
+
+    def request(self, method: str, path: str, role: str = "analyst", **options: Any) -> Any:
+        headers = {"Authorization": f"Bearer {self.tokens[role]}", **options.pop("headers", {})}
+        return self.client.request(method, path, headers=headers, **options)
+
+    def ask(self, question: Any, role: str = "analyst", headers: dict[str, str] | None = None, **body: Any) -> Any:
+        return self.request("POST", f"{AT}/ask", role, json={"question": question, **body}, headers=headers or {})
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    folder = tmp_path_factory.mktemp("service")
+    registry = Registry(folder / "registry.sqlite")
+    session = hr.open(
+        serving.people(),
+        universe=serving.UNIVERSE,
+        budget=serving.BUDGET,
+        ledger=f"sqlite:///{folder}/ledger",
+        reserve=0.4,
+    )
+    limits = Limits(body=20_000, questions=2_000)
+    settings = Settings("127.0.0.1", 8470, folder / "r", {"people": folder}, hosts=("testserver",), limits=limits)
+    tokens = Tokens(registry)
+    made = {role: tokens.create(role, role)[0] for role in ("owner", "analyst", "auditor")}
+    made |= {
+        "other": tokens.create("other", "analyst")[0],
+        "elsewhere": tokens.create("elsewhere", "owner", datasets=["another"])[0],
+        "expired": tokens.create("late", "owner", days=1e-9)[0],
+    }
+    ended, record = tokens.create("gone", "owner")
+    tokens.revoke(record.id)
+    made["revoked"] = ended
+    with TestClient(application(settings, {"people": session}, registry), raise_server_exceptions=False) as client:
+        yield Served(client, session, registry, made)
+    registry.close()
+
+
+def test_an_answer_is_the_sessions(served: Served) -> None:
+    got = served.ask("count(smoker=True)").json()["answer"]
+    want = served.session.ask(hr.count(smoker=True))
+    assert (got["value"], got["error"], got["typical"]) == (want.value, want.error, want.typical)
+
+
+def test_a_question_may_be_text_or_the_json_form(served: Served) -> None:
+    form = hr.wire.to_json(hr.mean("age", where=hr.count(sex="F")))
+    by_text = served.ask('mean("age", where=count(sex="F"))').json()
+    assert served.ask(form).json()["answer"]["value"] == by_text["answer"]["value"]
+
+
+def test_a_batch_and_its_stream_have_the_answers_of_single_questions(served: Served) -> None:
+    questions = [f"count(age=(17, {a}))" for a in range(20, 40)]
+    single = [served.ask(question).json()["answer"]["value"] for question in questions]
+    body = {"questions": questions}
+    batch = served.request("POST", f"{AT}/batch", json=body).json()["answers"]
+    lines = served.request("POST", f"{AT}/batch", json=body, headers={"Accept": "application/x-ndjson"})
+    streamed = [json.loads(line)["answer"] for line in lines.text.splitlines()]
+    assert [a["value"] for a in batch] == single == [a["value"] for a in streamed]
+
+
+def test_sql_has_the_rows_of_the_session(served: Served) -> None:
+    statement = "SELECT sex, count(*) AS n FROM data GROUP BY sex"
+    got = served.request("POST", f"{AT}/sql", json={"statement": statement}).json()
+    want = served.session.sql(statement)
+    assert got["columns"] == list(want.columns)
+    assert got["rows"] == want.to_numpy(object).tolist()
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet", "arrow"])
+def test_synthetic_records_come_in_the_form_that_was_asked_for(served: Served, form: str) -> None:
+    got = served.request("GET", f"{AT}/synthetic?rows=50&format={form}")
+    assert got.status_code == 200
+    start = {"csv": b"age,sex,smoker", "parquet": b"PAR1", "arrow": b"\xff\xff\xff\xff"}[form]
+    assert got.content.startswith(start)
+
+
+def test_a_purchase_is_billed_to_the_person_and_shown_to_the_owner(served: Served) -> None:
+    before = served.session.spent
+    got = served.ask("count(smoker=True, age=(40, 65))", within=0.012)
+    assert got.status_code == 200, got.text
+    assert served.session.spent - before == pytest.approx(got.json()["answer"]["cost"]) != 0
+    (paid,) = [r for r in served.request("GET", f"{AT}/trail", "owner").json()["requests"] if r["cost"] > 0][:1]
+    assert (paid["person"], paid["endpoint"]) == ("analyst", "ask")
+
+
+def test_a_repetition_with_the_same_key_is_billed_once_and_answered_alike(served: Served) -> None:
+    key = {"Idempotency-Key": "one"}
+    first = served.ask("count(sex='F', age=(30, 50))", within=0.013, headers=key)
+    spent = served.session.spent
+    again = served.ask("count(sex='F', age=(30, 50))", within=0.013, headers=key)
+    assert first.status_code == 200 and again.content == first.content
+    assert again.headers["Idempotency-Replayed"] == "true"
+    assert served.session.spent == spent
+
+
+def test_a_key_that_belongs_to_another_request_is_refused(served: Served) -> None:
+    key = {"Idempotency-Key": "two"}
+    assert served.ask("count(smoker=True)", headers=key).status_code == 200
+    assert served.ask("count(sex='F')", headers=key).status_code == 422
+    assert served.ask("count(sex='F')", "other", headers=key).status_code == 200  # keys are each person's own
+
+
+def test_a_question_that_another_person_asked_looks_new(served: Served) -> None:
+    question = "count(age=(33, 44), smoker=False)"
+    sources = [served.ask(question, role).json()["answer"]["source"] for role in ("analyst", "other", "other")]
+    assert sources == ["hypothesis", "hypothesis", "repeat"]
+
+
+def test_an_analyst_sees_neither_others_nor_the_amounts_that_they_spent(served: Served) -> None:
+    served.ask("count(age=(50, 51))", "other")
+    history = served.request("GET", f"{AT}/history").text
+    assert "age=(50, 51)" not in history and "other" not in history
+    refused = served.ask("count(smoker=True)", within=1e-9)
+    assert refused.status_code == 403
+    assert refused.json()["type"].endswith("budget-exceeded")
+    assert not any(character.isdigit() for character in refused.json()["detail"])
+    assert any(
+        character.isdigit() for character in served.ask("count(smoker=True)", "owner", within=1e-9).json()["detail"]
+    )
+
+
+@pytest.mark.parametrize("endpoint", ENDPOINTS, ids=lambda each: each.name)
+def test_every_endpoint_needs_a_valid_token_of_the_right_role_and_dataset(served: Served, endpoint: Any) -> None:
+    path = endpoint.path.format(dataset="people", token="none")
+    bare = served.client.request(endpoint.method, path)
+    assert bare.status_code == 401
+    for bad in ("expired", "revoked"):
+        refused = served.request(endpoint.method, path, bad)
+        assert (refused.status_code, _without_id(refused)) == (401, _without_id(bare))
+    for role in {"owner", "analyst", "auditor"} - set(endpoint.roles):
+        assert served.request(endpoint.method, path, role, json={}).status_code == 403
+    if "{dataset}" in endpoint.path and "owner" in endpoint.roles:
+        bodies = {"ask": {"question": "count(smoker=True)"}, "ask_batch": {"questions": ["count(smoker=True)"]},
+                  "run_sql": {"statement": "SELECT count(*) FROM data"}, "price": {"question": "count(smoker=True)", "within": 0.1}}  # fmt: skip
+        body = bodies.get(endpoint.name)
+        there = served.request(endpoint.method, path + "?q=count(smoker=True)", "elsewhere", json=body)
+        nowhere = served.request(
+            endpoint.method, endpoint.path.format(dataset="nothing") + "?q=count(smoker=True)", "owner", json=body
+        )
+        assert there.status_code == nowhere.status_code == 404
+        assert _without_id(there) == _without_id(nowhere)
+
+
+def _without_id(response: Any) -> Any:
+    return {**response.json(), "request": ""}
+
+
+def test_only_health_answers_without_a_token(served: Served) -> None:
+    for path, status in [("/v1/health", 200), ("/v1/ready", 200), ("/v1/metrics", 401), ("/v1/openapi.json", 401),
+                         ("/", 401), ("/v1/other", 401), ("/docs", 401)]:  # fmt: skip
+        assert served.client.get(path).status_code == status, path
+
+
+def test_a_request_for_another_name_or_from_another_site_is_refused(served: Served) -> None:
+    assert served.request("GET", "/v1/datasets", headers={"Host": "evil.example"}).status_code == 421
+    body = {"question": "count(smoker=True)"}
+    assert served.request("POST", f"{AT}/ask", json=body, headers={"Origin": "https://evil.example"}).status_code == 403
+    assert served.request("POST", f"{AT}/ask", json=body, headers={"Origin": "http://testserver"}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        (b"", 400), (b"[]", 422), (b"{}", 422), (b"\xff\xfe", 400), (b"[" * 10_000, 422), (b" " * 30_000, 413),
+        (b'{"question": 1}', 422), (b'{"question": "__import__(1)"}', 422), (b'{"question": {"kind": "budget"}}', 422),
+        (b'{"question": "count(smoker=True)", "within": -1}', 422), (b'{"question": "count(smoker=True)", "x": 1}', 422),
+        (b'{"question": "' + b"(" * 5_000 + b'"}', 422), (b'{"question": "statistic(1)"}', 422),
+    ],
+)  # fmt: skip
+def test_a_malformed_body_is_a_problem_and_spends_nothing(served: Served, body: bytes, status: int) -> None:
+    spent = served.session.spent
+    got = served.request("POST", f"{AT}/ask", content=body, headers={"Content-Type": "application/json"})
+    assert got.status_code == status, got.text
+    assert got.headers["content-type"] == "application/problem+json"
+    assert served.session.spent == spent
+
+
+def test_a_read_answer_has_a_tag_and_is_not_sent_twice(served: Served) -> None:
+    got = served.request("GET", f"{AT}/certificate")
+    assert got.headers["Cache-Control"] == "private, no-cache" and "Authorization" in got.headers["Vary"]
+    again = served.request("GET", f"{AT}/certificate", headers={"If-None-Match": got.headers["ETag"]})
+    assert again.status_code == 304 and again.content == b""
+
+
+def test_the_description_is_valid_and_names_every_endpoint(served: Served) -> None:
+    found = served.request("GET", "/v1/openapi.json").json()
+    validate(found)
+    assert {(p, m.upper()) for p, each in found["paths"].items() for m in each} == {
+        (e.path, e.method) for e in ENDPOINTS
+    }
+
+
+def test_many_threads_get_the_answers_of_one(served: Served) -> None:
+    questions = [f"count(age=(17, {a}), smoker=True)" for a in range(18, 34)]
+    want = [served.ask(question).json()["answer"]["value"] for question in questions]
+    got: dict[int, float] = {}
+
+    def one(i: int) -> None:
+        got[i] = served.ask(questions[i], ("analyst", "other")[i % 2]).json()["answer"]["value"]
+
+    threads = [threading.Thread(target=one, args=(i,)) for i in range(len(questions))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [got[i] for i in range(len(questions))] == want
+
+
+def test_a_fault_says_and_logs_nothing_of_its_message(
+    served: Served, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken(*_: Any, **__: Any) -> None:
+        raise RuntimeError("row 17 is secret")
+
+    monkeypatch.setattr(served.session, "price", broken)
+    got = served.request("POST", f"{AT}/price", json={"question": "count(smoker=True)", "within": 0.1})
+    assert got.status_code == 500 and "secret" not in got.text
+    assert "RuntimeError" in caplog.text and "secret" not in caplog.text
+
+
+def test_tokens_are_made_listed_and_revoked_by_owners(served: Served) -> None:
+    made = served.request("POST", "/v1/tokens", "owner", json={"person": "ana", "role": "analyst", "project": "heart"})
+    assert made.status_code == 201
+    headers = {"Authorization": f"Bearer {made.json()['token']}"}
+    assert served.client.get("/v1/datasets", headers=headers).json() == {"datasets": ["people"]}
+    listed = served.request("GET", "/v1/tokens", "owner").text
+    assert made.json()["id"] in listed and made.json()["token"] not in listed
+    assert served.request("DELETE", f"/v1/tokens/{made.json()['id']}", "elsewhere").status_code == 404
+    assert served.request("DELETE", f"/v1/tokens/{made.json()['id']}", "owner").status_code == 200
+    assert served.client.get("/v1/datasets", headers=headers).status_code == 401
+
+
+def test_no_secret_of_a_token_is_in_the_registrys_file(served: Served) -> None:
+    content = b"".join(path.read_bytes() for path in Path(served.registry.path).parent.glob("registry.sqlite*"))
+    for token in served.tokens.values():
+        assert token.rpartition("_")[2].encode() not in content
