@@ -1,4 +1,4 @@
-"""How truth values are written as text: by Python and databases, and by people."""
+"""Truth values as text: how Python and databases write them, and how people do."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from hedgerow._checks import number
-from hedgerow._registry import Registry
+from hedgerow._registry import ClassRegistry
 from hedgerow._types import Array, Names
 from hedgerow.errors import InvalidInput
 from hedgerow.query.bound import Labels
@@ -138,7 +138,7 @@ class SeveralQuestions(ComposedQuestion):
         return self._each(lambda part: part.best(known))
 
 
-STATISTICS: Registry[Query] = Registry()
+STATISTICS: ClassRegistry[Query] = ClassRegistry()
 """Statistics, by the name of the function that makes them. This is the ``kind`` of their stored form."""
 MAKERS: dict[str, Callable[..., Any]] = {}
 """Functions that make statistics, by name: a question that is written as text may call them."""
