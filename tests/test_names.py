@@ -41,6 +41,7 @@ ORDINARY = listed(
     size snapshot solver spending sqlite squared standing statement step stopping store subsampled sum summary surrogate svc
     table tail target term thread threshold time top total transcript tree turn unavailable unconstrained uniform variance
     vector verdict walk warning watch wolfe
+    practical registry theory
     """
 )
 
@@ -61,6 +62,7 @@ MODULE_WORDS = listed(
     spending spill sql sqlite starting state statement statistics store stored story stream structured subsampled sum summary
     syntax synthetic table talwar textbook theorem theory thread time transfer tree triangulation turn type ullman uniform
     unsafe url vector wang warning weight weighted whitened width wire wolfe wording
+    attached category difference flag frequent integer profile quantile range spread total truth
     """
 )
 

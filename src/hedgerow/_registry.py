@@ -9,7 +9,7 @@ K = TypeVar("K")
 T = TypeVar("T", bound=type)
 
 
-class Registry(Generic[K]):
+class ClassRegistry(Generic[K]):
     """Classes by name. What is made of every class is made of one that is registered later, too."""
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""The texts of truth values: by Python and databases, and by people."""
+"""Truth values as text: how Python and databases write them, and how people do."""
 
 from __future__ import annotations
 

@@ -91,16 +91,16 @@ class Practical:
                 f"reserve and guard must be shares with reserve + 2·guard below 1. Found {reserve!r} and "
                 f"{self.guard!r}. Lower them."
             )
-        object.__setattr__(self, "workload", as_workload(self.workload))
+        object.__setattr__(self, "workload", checked_workload(self.workload))
 
     def __repr__(self) -> str:
-        return _shown(self)
+        return _format(self)
 
     @property
     def declared(self) -> dict[str, Any]:
         """Options that a durable ledger is bound to, in the order and form in which its record holds them."""
         more = {} if self.model_cells == MODEL_CELLS else {"model_cells": self.model_cells}
-        return _declare(self, alpha=None, guard=self.guard, reserve=self.reserve) | more
+        return _declaration(self, alpha=None, guard=self.guard, reserve=self.reserve) | more
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,15 +143,15 @@ class Theory:
         if self.alpha is not None:
             wanted = positive("alpha", self.alpha, "Give the error that the theorem should guarantee, or leave it out.")
             object.__setattr__(self, "alpha", wanted)
-        object.__setattr__(self, "workload", as_workload(self.workload))
+        object.__setattr__(self, "workload", checked_workload(self.workload))
 
     def __repr__(self) -> str:
-        return _shown(self)
+        return _format(self)
 
     @property
     def declared(self) -> dict[str, Any]:
         """Options that a durable ledger is bound to, in the order and form in which its record holds them."""
-        return _declare(self, alpha=self.alpha, guard=None, reserve=None)
+        return _declaration(self, alpha=self.alpha, guard=None, reserve=None)
 
 
 Profile = Practical | Theory
@@ -200,7 +200,7 @@ def _require_own(kind: type[Practical] | type[Theory], options: Mapping[str, Any
                 )
 
 
-def as_workload(workload: Any) -> Workload | list[Query] | None:
+def checked_workload(workload: Any) -> Workload | list[Query] | None:
     """Check a workload, or the list of its questions, before any row is read."""
     if workload is None or isinstance(workload, Workload):
         return workload
@@ -225,7 +225,9 @@ def _require_beta(beta: Any) -> None:
         raise InvalidInput(f"beta must be between 0 and 1. Found {beta!r}. Give the probability of failure.")
 
 
-def _declare(profile: Profile, *, alpha: float | None, guard: float | None, reserve: float | None) -> dict[str, Any]:
+def _declaration(
+    profile: Profile, *, alpha: float | None, guard: float | None, reserve: float | None
+) -> dict[str, Any]:
     """Return the options of a profile under the names that every ledger has. An option of the other profile is None."""
     return {
         "profile": profile.name,
@@ -238,7 +240,7 @@ def _declare(profile: Profile, *, alpha: float | None, guard: float | None, rese
     }
 
 
-def _shown(profile: Profile) -> str:
+def _format(profile: Profile) -> str:
     """Show the options of a profile that differ from their defaults."""
     given = [(field.name, getattr(profile, field.name)) for field in fields(profile)]
     defaults = {field.name: field.default for field in fields(profile)}

@@ -1071,7 +1071,7 @@ session(
 )  # fmt: skip
 session(
     "S01", "answering/answer_cache.py::AnswerCache._kept", "a repeat does not have the bar that is asked for now",
-    "if known is None or (within is not None and (known.error is None or np.max(known.error) > within * (1 + 1e-9))):", "if known is None:",
+    "if known is None or (within is not None and not is_within(known.error, within)):", "if known is None:",
     SESSION + "within_pays_exactly_when_the_free_bar_is_too_wide",
 )  # fmt: skip
 session(

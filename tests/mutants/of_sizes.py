@@ -75,7 +75,7 @@ sizes(
 DAYS = "test_durations.py::test_"
 sizes(
     "SZ13", "opening.py::open", "an opening of days begins, and spends",
-    "tell(_show_reading(require_time(universe, model_cells)))", "pass",
+    "tell(_show_reading(require_time(universe, chosen.model_cells)))", "pass",
     DAYS + "an_opening_of_days_is_refused_before_the_table_is_read",
 )  # fmt: skip
 sizes(

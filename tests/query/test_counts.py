@@ -30,7 +30,7 @@ def _holds(query, record) -> bool:
         return all(UNIVERSE[name].mask(p)[record[name]] for name, p in query.predicates)
     if kind == "Not":
         return not _holds(query.part, record)
-    if kind == "Combined":
+    if kind == "CombinedQuery":
         return (all if query.operation == "and" else any)(_holds(part, record) for part in query.parts)
     return sum(record[name] for name in set(query.attributes)) % 2 == 1
 

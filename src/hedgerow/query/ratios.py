@@ -318,7 +318,7 @@ class Mean(Query):
 
     def among(self, group: Query) -> Query:
         """Return the mean over the records of the group."""
-        return Mean(self.attribute, narrow_condition(self.where, group))
+        return Mean(self.attribute, narrow(self.where, group))
 
     def _identity(self) -> Any:
         return ("mean", self.attribute, None if self.where is None else self.where._identity())
@@ -442,7 +442,7 @@ def ratio(above: Query, below: Query) -> Query:
     return Ratio(above, below)
 
 
-def narrow_condition(where: Query | None, group: Query) -> Query:
+def narrow(where: Query | None, group: Query) -> Query:
     """Return the records of a group that a condition selects; all of the group without a condition."""
     return group if where is None else where & group
 

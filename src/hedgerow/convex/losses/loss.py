@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hedgerow._checks import number
-from hedgerow._registry import Registry
+from hedgerow._registry import ClassRegistry
 from hedgerow._types import Array
 from hedgerow.errors import InvalidInput
 from hedgerow.query.counts import Query
@@ -139,7 +139,7 @@ class LinearLoss(ABC):
         return np.maximum(given if self.labels == "count" else np.floor(given), 0.0)
 
 
-LOSSES: Registry[object] = Registry()
+LOSSES: ClassRegistry[object] = ClassRegistry()
 """Losses that the package offers, by name. Others are refused: their methods would be called with private values."""
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from hedgerow._checks import number
-from hedgerow._registry import Registry
+from hedgerow._registry import ClassRegistry
 from hedgerow._types import Array, Names
 from hedgerow.errors import InvalidInput
 from hedgerow.query.bound import Labels
@@ -28,7 +28,7 @@ from hedgerow.query.counts import (
     require_boolean,
 )
 from hedgerow.query.linear import Linear, as_linear
-from hedgerow.query.ratios import narrow_condition
+from hedgerow.query.ratios import narrow
 from hedgerow.universe.universe import Universe
 
 
@@ -138,7 +138,7 @@ class SeveralQuestions(ComposedQuestion):
         return self._each(lambda part: part.best(known))
 
 
-STATISTICS: Registry[Query] = Registry()
+STATISTICS: ClassRegistry[Query] = ClassRegistry()
 """Statistics, by the name of the function that makes them. This is the ``kind`` of their stored form."""
 MAKERS: dict[str, Callable[..., Any]] = {}
 """Functions that make statistics, by name: a question that is written as text may call them."""
@@ -172,7 +172,7 @@ class OfRecords(Statistic):
 
     def among(self, group: Query) -> Query:
         """Return the statistic over the records of the group."""
-        return dataclasses.replace(self, where=narrow_condition(self.where, group))  # type: ignore[type-var]
+        return dataclasses.replace(self, where=narrow(self.where, group))  # type: ignore[type-var]
 
 
 def part_of(query: Query, universe: Universe, resolution: Resolution) -> ComposedQuestion:

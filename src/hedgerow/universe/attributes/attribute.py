@@ -29,7 +29,7 @@ class not_:
     Parameters
     ----------
     predicate
-        A value, a set of values, a range or a mask, as in ``hr.count``.
+        A value, a set of values or a range, as in ``count``.
 
     Example
     -------
