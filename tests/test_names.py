@@ -48,6 +48,7 @@ ORDINARY = listed(
 # Words of module names that are no terms of ours.
 MODULE_WORDS = listed(
     """
+    api app client connection dataset limit openapi outcome people remote server service setting trail
     account amplification analyst answering askable asking audit auto backend batch binding broken by cache candidate case
     certified chain chart check cli coding compiled composed container contrast contribution conversion convex counting csv
     cursor custom data date db demo deprecated descent desk dialect discovery document draft drafting durable duration dwork

@@ -444,8 +444,8 @@ def require_memory(
     bound = [bound_to(query, universe) for query in asked]  # refuses a question that is too large by itself
     if one_by_one:
         tables = [universe.sizes(names) for each in bound for names in each.tables]
-        as_workload = sum(math.prod(sizes) for sizes in tables)
-        require_listing("The workload of MWEM", as_workload, max(map(sum, tables), default=0), "Use method='adaptive'")
+        numbers = sum(math.prod(sizes) for sizes in tables)
+        require_listing("The workload of MWEM", numbers, max(map(sum, tables), default=0), "Use method='adaptive'")
 
 
 def require_time(universe: Universe, model_cells: int = MODEL_CELLS) -> float:

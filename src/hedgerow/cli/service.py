@@ -48,7 +48,7 @@ def serve(
         return
     settings = _settings(service, place, listen)
     _require_different(settings)
-    run.serve(settings, _opened, complain)
+    run.serve(settings, _open_dataset, complain)
 
 
 def _demo_settings(folder: Path, listen: str | None) -> Settings:
@@ -74,7 +74,7 @@ def _settings(service: Path | None, place: Path, listen: str | None) -> Settings
     return read_settings(service)
 
 
-def _opened(path: Path) -> Session:
+def _open_dataset(path: Path) -> Session:
     """Open the session of a desk file, and append its blocks. It spends what `hedgerow open` would spend."""
     from hedgerow.cli.desk import open_session
 

@@ -73,7 +73,7 @@ class Release(Askable):
     A release is asked like a session, and every answer is free. It has no table: what would need one is refused.
     Threads may share a release. It can be pickled, and used in a fork.
 
-    Parameters: see ``hr.load``.
+    Parameters: see ``load``.
     """
 
     def __init__(self, data: bytes, *, key: PublicKey | None = None, limit: int | None = None) -> None:
