@@ -259,7 +259,7 @@ def test_importing_the_package_does_not_load_scikit_learn() -> None:
         (lambda s: LogisticRegression(s).fit(frame(5), "smoker"), r"X must be a list of column names. Found DataFrame"),
         (lambda s: LogisticRegression(s).fit(["age"], [0, 1]), r"The target must be the name of a column. Found list"),
         (lambda s: LogisticRegression(s, features=["age"]).fit(), r"The target must be the name of a column. Found NoneType"),
-        (lambda s: LogisticRegression("table").fit(["age"], "smoker"), r"session must be a Session. Found str"),
+        (lambda s: LogisticRegression("table").fit(["age"], "smoker"), r"session must be a Session or a Release. Found str"),
         (lambda s: LinearSVC(s).fit(["age"], "region"), r"The target of Hinge must have two values. Found 'region' with 4"),
         (lambda s: LinearRegression(s, radius=None).fit(["age"], "region"), r"Squared must be minimised over a bounded set"),
         (lambda s: LinearRegression(s).fit(["age", "height"], "region"), r"An attribute must be one of .* Found 'height'"),

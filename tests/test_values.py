@@ -11,11 +11,12 @@ import hedgerow
 PACKAGE = Path(hedgerow.__file__).parent
 GROW = {  # what is added to while it is made, by the one that makes it
     "data/owner_inspection.py Inspection",
-    "data/value_counts.py Tally",
-    "engine/practical/free_answers.py Learned",
+    "data/value_counts.py ValueCounts",
+    "engine/practical/free_answers.py FittedModel",
     "erm/exact_sums.py Digits",
     "privacy/accounts.py Bills",
-    "privacy/ledger.py Bill",
+    "privacy/bills.py Bill",
+    "server/problems.py Refusal",  # an exception: Python sets its traceback
 }
 
 

@@ -200,8 +200,8 @@ def test_each_number_that_ask_prints_is_below_its_heading(desk: Desk, monkeypatc
         desk.run("ask", asked)
         columns, (row,) = tables[-1]
         told = dict(zip(columns, row, strict=True))
-        assert (told["question"], told["from"], told["cost"]) == (answer["question"], "repeat", "free")
-        assert told["value"] == answer["value"] and ("of it bins" in told) == bool(answer["resolution"])
+        assert (told["question"], told["source"], told["cost"]) == (answer["question"], "repeat", "free")
+        assert told["value"] == answer["value"] and ("from bins" in told) == bool(answer["resolution"])
 
 
 @pytest.mark.parametrize("command", [("sql", "SELECT count(*) FROM data"), ("synth", "--rows", "5"), ("ledger", "export"), ("ledger", "report")])  # fmt: skip
@@ -378,7 +378,7 @@ def test_a_program_that_reads_the_answer_does_not_read_the_question(monkeypatch,
     monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
     monkeypatch.setattr("sys.stdin.readline", lambda *given: "y\n", raising=False)
     monkeypatch.setattr("builtins.input", lambda prompt="": "y")
-    output.confirmed("Spend it?", False)
+    output.confirm("Spend it?", False)
     assert capsys.readouterr().out.strip() == ""
 
 

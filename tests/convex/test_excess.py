@@ -366,7 +366,7 @@ def test_an_owner_may_vouch_for_a_loss():
         session.ask(hr.minimize(other.loss, over=hr.Box(0.0, 1.0)), within=1e-4)
     with pytest.raises(hr.InvalidInput, match=r"trusted_losses must be a list of losses.Custom"):
         opened(BASE, trusted_losses=watched.loss)
-    theory = {"profile": "theory", "queries": 10, "reserve": 0.05, "guard": None}
+    theory = {"profile": "theory", "queries": 10, "reserve": None, "guard": None}
     question = hr.minimize(losses.Squared(target="sick"), hr.Box(-2.0, 2.0))
     strict = opened(BASE * 10**6, workload=[question], **theory)
     with pytest.raises(hr.InvalidInput, match="must be trusted by the owner in the theory profile"):

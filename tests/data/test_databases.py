@@ -57,7 +57,7 @@ def test_a_connection_that_cannot_be_used_is_closed(monkeypatch) -> None:
     made = Refusing()
     monkeypatch.setattr(psycopg, "connect", lambda *given, **named: made)
     with pytest.raises(DataUnavailable, match="OperationalError") as refused:
-        postgres_table._connected("postgresql://localhost/people")
+        postgres_table._connect("postgresql://localhost/people")
     assert made.is_closed and "hunter2" not in str(refused.value)
 
 

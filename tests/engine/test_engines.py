@@ -193,7 +193,7 @@ def test_taking_up_draws_nothing_and_charges_nothing(opened, budget, monkeypatch
 
     from hedgerow.privacy.noise import Noise, Seeded
 
-    for method in ("_words", "_released"):
+    for method in ("_words", "_add_in_steps"):
         monkeypatch.setattr(Noise, method, never)
         monkeypatch.setattr(Seeded, method, never)
     again = opened(budget, ledger=ledger)

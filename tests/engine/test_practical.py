@@ -19,6 +19,7 @@ from hedgerow.engine.practical.engine import plan_guard
 from hedgerow.engine.practical.fit.residuals import Evidence, Overview, center, coordinates, from_coordinates, subsets
 from hedgerow.engine.practical.measure import prefit as selection
 from hedgerow.engine.practical.measure.prefit import Prefit
+from hedgerow.model import log_linear
 from hedgerow.model.log_linear import LocalModel, LogLinear, Target, minimize
 from hedgerow.privacy.allowance import Allowance
 from hedgerow.privacy.events import Gaussian, Laplace
@@ -155,7 +156,7 @@ def test_a_fit_is_the_optimum_that_a_plain_optimiser_finds() -> None:
     from scipy.optimize import minimize
 
     model, targets, rows = fitted()
-    minimize(model, targets, rows, steps=500, tolerance=1e-10)
+    log_linear.minimize(model, targets, rows, steps=500, tolerance=1e-10)
     y = np.concatenate([t.counts.ravel() for t in targets])
     a = np.concatenate([t.ridge.ravel() for t in targets])
 

@@ -350,7 +350,8 @@ def offline(stopped: bool) -> tuple[ReleaseEngine, Linear, Linear]:
     inside, outside = (Linear.from_table(UNIVERSE, ("a",), np.eye(4)[i]) for i in (0, 1))
     config = mwem.configure(APPROXIMATE, cells=24, scale=10**7, queries=1, beta=0.05, alpha=0.05)
     released = mwem.MWEMRelease(Hypothesis(UNIVERSE), (), 0, stopped=stopped)
-    return ReleaseEngine(released, config, [inside]), inside, outside
+    promised = {inside.key: inside} if released.stopped else {}
+    return ReleaseEngine(released.hypothesis, config.scale, config.error, promised), inside, outside
 
 
 def test_a_release_that_did_not_stop_promises_nothing() -> None:

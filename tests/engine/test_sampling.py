@@ -203,7 +203,7 @@ def test_what_is_seen_besides_the_answer_does_not_depend_on_a_row(neighbour) -> 
 
 def test_each_of_the_expected_streams_has_its_part_of_beta_and_no_less(monkeypatch) -> None:
     taken: list[float] = []
-    monkeypatch.setattr(sampling.scq, "counting", lambda *given, beta, **named: taken.append(beta) or iter(()))
+    monkeypatch.setattr(sampling.scq, "count_by_flips", lambda *given, beta, **named: taken.append(beta) or iter(()))
     opened = session(queries=100, beta=0.1)
-    opened.flips(hr.count(smoker=True))
+    opened.sample_yes_no_stream(hr.count(smoker=True))
     assert 100 * sum(taken) == pytest.approx(0.1)

@@ -12,7 +12,8 @@ from hedgerow.data.histogram import HistogramSource
 from hedgerow.engine.practical.fit import shrinkage
 from hedgerow.engine.practical.fit.shrinkage import as_target, blocks
 from hedgerow.engine.practical.measure.prefit import Prefit
-from hedgerow.model.log_linear import LocalModel, minimize
+from hedgerow.model import log_linear
+from hedgerow.model.log_linear import LocalModel
 from hedgerow.privacy.allowance import Allowance
 from hedgerow.privacy.ledger import Accountant
 from hedgerow.privacy.noise import Seeded
@@ -61,7 +62,7 @@ def test_a_fit_with_blocks_is_the_optimum_of_its_objective() -> None:
     wanted = as_target(500.0, prior, counts, 25.0)
     assert [b.ridge.size for b in wanted.blocks] == [12]  # of 24 values blocks of 4, and none of 16
     local = LocalModel(("x", "y"), prior, [("x", "y")])
-    minimize(local, [wanted], 500.0, steps=2000, tolerance=1e-16)
+    log_linear.minimize(local, [wanted], 500.0, steps=2000, tolerance=1e-16)
     covariance = np.diag(1 / wanted.ridge.ravel())
     for b in wanted.blocks:
         member = np.eye(b.ridge.size)[b.place]

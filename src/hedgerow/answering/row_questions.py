@@ -49,7 +49,7 @@ def require_rows(sampling: RowSampling | None) -> RowSampling:
     if sampling is None:
         raise InvalidInput(
             "The session must be opened with rows and have one block to answer about raw values. Found no stored "
-            "rows. Use hr.open(…, rows=True), or ask hr.count or hr.mean."
+            "rows. Use hr.open(…, keep_rows=True), or ask hr.count or hr.mean."
         )
     return sampling
 

@@ -80,7 +80,7 @@ class TokenBody(msgspec.Struct, forbid_unknown_fields=True):
     days: Positive | None = None
 
 
-@dataclass
+@dataclass(frozen=True)
 class Reply:
     """The result of an endpoint: data, or bytes of a media type, or a stream of lines."""
 
@@ -93,7 +93,7 @@ class Reply:
     cost: float = 0.0
 
 
-@dataclass
+@dataclass(frozen=True)
 class Service:
     """The parts that all endpoints share."""
 
@@ -103,7 +103,7 @@ class Service:
     limits: Limits
 
 
-@dataclass
+@dataclass(frozen=True)
 class Call:
     """One request that has passed all checks: its token, its dataset, its body and its parameters."""
 

@@ -26,7 +26,7 @@ Scale = Literal["fraction", "rows"]
 Resolution = Literal["values", "bins"]
 
 
-@dataclass
+@dataclass(frozen=True)
 class WaitingRequest:
     """Questions of one request that wait for the session, and the promise of their answers."""
 
