@@ -41,6 +41,7 @@ class Limits:
     wrong_tokens_per_minute: int = 60  # for each address
     seconds: float = 120.0  # a request that waits longer is refused; nothing that was paid for is lost
     waiting: int = 1_000  # requests that wait for one dataset
+    waiting_of_one: int = 200  # of these, requests of one person
 
     def __post_init__(self) -> None:
         for each in fields(self):
