@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import sqlite3
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -56,7 +58,8 @@ class Trail:
             self._waiting.append(row)
             is_due = cost > 0 or len(self._waiting) >= AT_MOST
         if is_due:
-            self.flush()
+            with contextlib.suppress(sqlite3.Error):  # else the entry waits, and is written later
+                self.flush()
 
     def flush(self) -> None:
         """Write what waits. What cannot be written goes on waiting."""
