@@ -328,3 +328,17 @@ def test_one_person_cannot_take_all_places_of_the_queue(served: Served) -> None:
         return await asyncio.gather(*waiting, return_exceptions=True)
 
     assert [isinstance(outcome, Refusal) for outcome in asyncio.run(asked())] == [False, False, True, False]
+
+
+@pytest.mark.parametrize("fault", [StopIteration, KeyboardInterrupt, RuntimeError])
+def test_no_kind_of_fault_leaves_a_request_waiting(
+    served: Served, monkeypatch: pytest.MonkeyPatch, fault: type[BaseException]
+) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise fault
+
+    monkeypatch.setattr(served.session, "ask_all", broken)
+    monkeypatch.setattr(served.session, "price", broken)
+    assert served.ask("count(smoker=True)").status_code == 500
+    body = {"question": "count(smoker=True)", "within": 0.1}
+    assert served.request("POST", f"{AT}/price", json=body).status_code == 500

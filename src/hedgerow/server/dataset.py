@@ -14,11 +14,10 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from itertools import groupby
+from itertools import groupby, islice
 from typing import Literal, TypeVar
 
 from hedgerow.answer import Answer
-from hedgerow.errors import HedgerowError
 from hedgerow.query.counts import Query
 from hedgerow.server.problems import Refusal
 from hedgerow.session import Session
@@ -76,7 +75,7 @@ class Dataset:
                 return work(self.session)
 
         with self._room(analyst):
-            return await asyncio.get_running_loop().run_in_executor(self._thread, on_behalf)
+            return await asyncio.get_running_loop().run_in_executor(self._thread, _run_plainly, on_behalf)
 
     async def _drain(self) -> None:
         """Answer what waits, until nothing does. A fault is the outcome of every request that it meets."""
@@ -119,17 +118,19 @@ class Dataset:
                 outcomes.append(together)
             else:
                 answers = iter(together)
-                outcomes += [[next(answers) for _ in asked.queries] for asked in group]
+                outcomes += [list(islice(answers, len(asked.queries))) for asked in group]
         return outcomes
 
     def _outcome(self, like: WaitingRequest, queries: Sequence[Query]) -> list[Answer] | BaseException:
         """Return the answers to questions of one kind of request, or the refusal of the first that is refused."""
-        try:
+
+        def ask() -> list[Answer]:
             with self.session.on_behalf_of(like.analyst):
                 return self.session.ask_all(list(queries), scale=like.scale, resolution=like.resolution, progress=False)
-        except (HedgerowError, Refusal) as refused:
-            return refused
-        except Exception as fault:  # a fault of one request must not stop the requests of others
+
+        try:
+            return _run_plainly(ask)
+        except Exception as fault:  # a refusal or a fault of one request must not stop the requests of others
             return fault
 
     @contextlib.contextmanager
@@ -161,3 +162,13 @@ class Dataset:
             await self._draining
         await asyncio.get_running_loop().run_in_executor(self._thread, self.session.close)
         self._thread.shutdown()
+
+
+def _run_plainly(work: Callable[[], T]) -> T:
+    """Run work, and raise what a future cannot carry, such as a panic of native code, as an ordinary fault."""
+    try:
+        return work()
+    except BaseException as fault:
+        if isinstance(fault, Exception) and not isinstance(fault, StopIteration):
+            raise
+        raise RuntimeError(type(fault).__name__).with_traceback(fault.__traceback__) from None
