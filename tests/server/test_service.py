@@ -342,3 +342,9 @@ def test_no_kind_of_fault_leaves_a_request_waiting(
     assert served.ask("count(smoker=True)").status_code == 500
     body = {"question": "count(smoker=True)", "within": 0.1}
     assert served.request("POST", f"{AT}/price", json=body).status_code == 500
+
+
+def test_a_statement_asks_no_more_questions_than_a_batch(served: Served) -> None:
+    aggregates = ", ".join(f"count(*) FILTER (WHERE age > {a}) AS n{a}" for a in range(20, 40))
+    statement = f"SELECT age, sex, {aggregates} FROM data GROUP BY age, sex"
+    assert served.request("POST", f"{AT}/sql", json={"statement": statement}).status_code == 413

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import io
 import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Literal
 
@@ -17,6 +17,7 @@ import msgspec
 import hedgerow as hr
 from hedgerow.answer import Answer
 from hedgerow.errors import HedgerowError, InvalidInput
+from hedgerow.query.counts import Query
 from hedgerow.report import plain, record_of
 from hedgerow.server.dataset import Dataset, Resolution, Scale
 from hedgerow.server.people import ROLES, Token, TokenStore
@@ -25,6 +26,7 @@ from hedgerow.server.questions import read_question
 from hedgerow.server.settings import Limits
 from hedgerow.server.trail import Trail
 from hedgerow.session import Session
+from hedgerow.sql.result import SqlResult, run_statement
 
 PART = 100  # questions that are read or written before other requests have their turn
 CHUNK = 500  # questions of a streamed batch that are answered at a time
@@ -305,7 +307,15 @@ async def run_sql(call: Call) -> Reply:
     """Run a SELECT on the table data."""
     given: SqlBody = call.body
     call.asked = given.statement
-    result = await call.run(lambda session: session.sql_result(given.statement))
+    most = call.service.limits.questions
+
+    def run(session: Session) -> SqlResult:
+        def ask_all(queries: Sequence[Query]) -> list[Answer]:
+            return session.ask_all(queries, scale="rows", progress=False)
+
+        return run_statement(given.statement, session.universe, ask_all, most_questions=most)
+
+    result = await call.run(run)
     records = [list(row) for row in result.records]
     return Reply({"columns": list(result.columns), "rows": plain(records)})
 

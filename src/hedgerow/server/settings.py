@@ -35,7 +35,7 @@ class Limits:
     """The most that one token may ask of the service. All limits are public."""
 
     body: int = 1_000_000  # bytes of a request
-    questions: int = 10_000  # questions of one batch
+    questions: int = 10_000  # questions of one batch, or of one SQL statement
     records: int = 1_000_000  # synthetic records of one download
     requests_per_minute: int = 6_000
     wrong_tokens_per_minute: int = 60  # for each address
