@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import io
 import json
+import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Literal
@@ -28,6 +29,7 @@ from hedgerow.server.trail import Trail
 from hedgerow.session import Session
 from hedgerow.sql.result import SqlResult, run_statement
 
+LOG = logging.getLogger("hedgerow.server")
 PART = 100  # questions that are read or written before other requests have their turn
 CHUNK = 500  # questions of a streamed batch that are answered at a time
 NDJSON = "application/x-ndjson"
@@ -257,14 +259,15 @@ async def ask_batch(call: Call) -> Reply:
             413,
         )
     call.asked = f"{len(given.questions)} questions"
-    queries = []
+    queries: list[Query] = []
     for start in range(0, len(given.questions), PART):
         queries += [read_question(question) for question in given.questions[start : start + PART]]
         await asyncio.sleep(0)
+    call.asked += ": " + "; ".join(repr(query) for query in queries[:PART])
     if NDJSON in call.accept:
         return Reply(stream=_lines(call, given, queries), media=NDJSON)
     answers = await dataset.ask(call.token.analyst, queries, given.scale, given.resolution)
-    records = []
+    records: list[Any] = []
     for start in range(0, len(queries), PART):
         part = slice(start, start + PART)
         records += _records(call, given.resolution, queries[part], answers[part], given.form)
@@ -283,6 +286,8 @@ async def _lines(call: Call, given: BatchBody, queries: list[Any]) -> Any:
             cost = sum(answer.cost for answer in answers)
         except Exception as fault:  # the headers are sent, so the refusal is a line
             problem = _problem(fault, is_owner=call.token.role == "owner")
+            if problem.status == 500:
+                LOG.error("request %s: %s", call.request_id, type(fault).__name__)
             status, cost = problem.status, 0.0
             lines = [msgspec.json.encode({"problem": {"type": problem.name, "detail": problem.detail}}) + b"\n"]
         if cost > 0 or status != 200:  # the entry of the request itself was made before the stream began

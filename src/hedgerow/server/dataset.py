@@ -86,7 +86,7 @@ class Dataset:
                 found = await asyncio.get_running_loop().run_in_executor(self._thread, self._answer, batch)
             except Exception as fault:  # nobody may wait for an answer that will not come
                 LOG.error("dataset %s: %s", self.name, type(fault).__name__)
-                found = [RuntimeError("a batch was not answered")] * len(batch)
+                found = [RuntimeError("a batch was not answered") for _ in batch]
             for asked, outcome in zip(batch, found, strict=True):
                 if asked.promise.done():  # its request was given up
                     continue

@@ -103,9 +103,9 @@ class Trail:
     ) -> list[TrailEntry]:
         """Return the latest requests about a dataset, of everybody or of one person, newest first."""
         self.flush()
-        who, values = ("", ()) if person is None else ("AND person = ? ", (person,))
+        who = "" if person is None else "AND person = ? "
         rows = self._registry.rows(
             f"SELECT {COLUMNS} FROM requests WHERE dataset = ? {who}AND number < ? ORDER BY number DESC LIMIT ?",
-            (dataset, *values, LAST if before is None else before, most),
+            (dataset, *([] if person is None else [person]), LAST if before is None else before, most),
         )
         return [TrailEntry(*row) for row in rows]
