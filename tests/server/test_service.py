@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import threading
 from collections.abc import Iterator
@@ -16,7 +17,9 @@ from starlette.testclient import TestClient
 
 import hedgerow as hr
 from hedgerow.server.api import ENDPOINTS
+from hedgerow.server.dataset import Dataset
 from hedgerow.server.people import TokenStore
+from hedgerow.server.problems import Refusal
 from hedgerow.server.registry import ServiceRegistry
 from hedgerow.server.run import application
 from hedgerow.server.settings import Limits, Settings
@@ -267,3 +270,81 @@ def test_no_secret_of_a_token_is_in_the_registrys_file(served: Served) -> None:
     content = b"".join(path.read_bytes() for path in Path(served.registry.path).parent.glob("registry.sqlite*"))
     for token in served.tokens.values():
         assert token.rpartition("_")[2].encode() not in content
+
+
+def test_a_new_token_is_not_stored_under_an_idempotency_key(served: Served) -> None:
+    body = {"person": "eve", "role": "analyst"}
+    made = served.request("POST", "/v1/tokens", "owner", json=body, headers={"Idempotency-Key": "token"})
+    assert made.status_code == 201
+    secret = made.json()["token"].rpartition("_")[2].encode()
+    content = b"".join(path.read_bytes() for path in Path(served.registry.path).parent.glob("registry.sqlite*"))
+    assert secret not in content
+
+
+def test_a_stream_of_another_dataset_is_refused_before_it_begins(served: Served) -> None:
+    accept = {"Accept": "application/x-ndjson"}
+    body = {"questions": ["count(smoker=True)"]}
+    assert served.request("POST", f"{AT}/batch", "elsewhere", json=body, headers=accept).status_code == 404
+
+
+def test_a_method_that_no_endpoint_has_needs_a_token_too(served: Served) -> None:
+    for path in ("/v1/health", f"{AT}/ask", "/"):
+        assert served.client.request("PROPFIND", path).status_code == 401
+    assert served.request("PROPFIND", f"{AT}/ask").status_code == 405
+
+
+def test_the_trail_has_the_words_of_refused_questions_and_the_refused_roles(served: Served) -> None:
+    served.ask("count(age=(61, 62))", within=1e-9)
+    served.request("GET", f"{AT}/trail", "analyst")
+    found = served.request("GET", f"{AT}/trail", "owner").json()["requests"]
+    assert any(r["status"] == 403 and "61, 62" in r["asked"] for r in found)
+    assert any(r["status"] == 403 and r["endpoint"] == "read_trail" for r in found)
+
+
+def test_a_right_token_passes_after_many_wrong_ones(tmp_path: Path) -> None:
+    registry = ServiceRegistry(tmp_path / "registry.sqlite")
+    settings = Settings("127.0.0.1", 1, tmp_path, {}, hosts=("testserver",), limits=Limits(wrong_tokens_per_minute=2))
+    right = {"Authorization": f"Bearer {TokenStore(registry).create('ana', 'analyst')[0]}"}
+    with TestClient(application(settings, {}, registry)) as client:
+        assert [client.get("/v1/datasets").status_code for _ in range(3)] == [401, 401, 429]
+        assert client.get("/v1/datasets", headers=right).status_code == 200
+    registry.close()
+
+
+def test_a_fault_of_a_batch_reaches_every_request_that_waits(served: Served) -> None:
+    async def asked() -> list[object]:
+        dataset = Dataset("people", served.session, 10)
+        dataset._thread.shutdown()
+        waiting = [dataset.ask("ana", [hr.count(smoker=True)]) for _ in range(3)]
+        return await asyncio.wait_for(asyncio.gather(*waiting, return_exceptions=True), 10)
+
+    assert all(isinstance(outcome, RuntimeError) for outcome in asyncio.run(asked()))
+
+
+def test_one_person_cannot_take_all_places_of_the_queue(served: Served) -> None:
+    async def asked() -> list[object]:
+        dataset = Dataset("people", served.session, 10, 2)
+        waiting = [dataset.ask(who, [hr.count(smoker=True)]) for who in ("ana", "ana", "ana", "ben")]
+        return await asyncio.gather(*waiting, return_exceptions=True)
+
+    assert [isinstance(outcome, Refusal) for outcome in asyncio.run(asked())] == [False, False, True, False]
+
+
+@pytest.mark.parametrize("fault", [StopIteration, KeyboardInterrupt, RuntimeError])
+def test_no_kind_of_fault_leaves_a_request_waiting(
+    served: Served, monkeypatch: pytest.MonkeyPatch, fault: type[BaseException]
+) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise fault
+
+    monkeypatch.setattr(served.session, "ask_all", broken)
+    monkeypatch.setattr(served.session, "price", broken)
+    assert served.ask("count(smoker=True)").status_code == 500
+    body = {"question": "count(smoker=True)", "within": 0.1}
+    assert served.request("POST", f"{AT}/price", json=body).status_code == 500
+
+
+def test_a_statement_asks_no_more_questions_than_a_batch(served: Served) -> None:
+    aggregates = ", ".join(f"count(*) FILTER (WHERE age > {a}) AS n{a}" for a in range(20, 40))
+    statement = f"SELECT age, sex, {aggregates} FROM data GROUP BY age, sex"
+    assert served.request("POST", f"{AT}/sql", json={"statement": statement}).status_code == 413

@@ -83,6 +83,11 @@ class ServiceConnection:
         for attempt in range(ATTEMPTS):
             try:
                 status, found, content = self._once(method, self._prefix + path, body, sent)
+            except ssl.SSLCertVerificationError:
+                raise ServiceError(
+                    f"The certificate of {self._host!r} must be valid for this name. Found that it is not. Pass context= "
+                    "if the service has an authority of its own."
+                ) from None
             except (OSError, http.client.HTTPException):
                 status, found, content = 0, {}, b""
             if 200 <= status < 300:
@@ -149,4 +154,4 @@ class ServiceConnection:
 def _wait(headers: dict[str, str], attempt: int) -> float:
     """Return the seconds to wait before the next attempt: what the service asks for, or twice as long each time."""
     asked = headers.get("retry-after", "")
-    return min(LONGEST_WAIT, float(asked) if asked.isdigit() else 0.1 * 2**attempt)
+    return min(LONGEST_WAIT, float(asked) if asked.isascii() and asked.isdigit() else 0.1 * 2**attempt)

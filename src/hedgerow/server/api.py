@@ -8,7 +8,8 @@ from __future__ import annotations
 import asyncio
 import io
 import json
-from collections.abc import Awaitable, Callable, Mapping
+import logging
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Literal
 
@@ -16,16 +17,20 @@ import msgspec
 
 import hedgerow as hr
 from hedgerow.answer import Answer
-from hedgerow.errors import InvalidInput
+from hedgerow.errors import HedgerowError, InvalidInput
+from hedgerow.query.counts import Query
 from hedgerow.report import plain, record_of
 from hedgerow.server.dataset import Dataset, Resolution, Scale
 from hedgerow.server.people import ROLES, Token, TokenStore
-from hedgerow.server.problems import bad_request, not_found
+from hedgerow.server.problems import Refusal, bad_request, internal, not_found, problem_of
 from hedgerow.server.questions import read_question
 from hedgerow.server.settings import Limits
 from hedgerow.server.trail import Trail
 from hedgerow.session import Session
+from hedgerow.sql.result import SqlResult, run_statement
 
+LOG = logging.getLogger("hedgerow.server")
+PART = 100  # questions that are read or written before other requests have their turn
 CHUNK = 500  # questions of a streamed batch that are answered at a time
 NDJSON = "application/x-ndjson"
 READERS = ("owner", "auditor")
@@ -89,7 +94,6 @@ class Reply:
     media: str = "application/json"
     headers: Mapping[str, str] = field(default_factory=dict)
     stream: Any = None
-    asked: str = ""
     cost: float = 0.0
 
 
@@ -115,6 +119,7 @@ class Call:
     path: Mapping[str, str]
     accept: str
     disconnected: Callable[[], Awaitable[bool]]
+    asked: str = ""  # words for the trail, also of a request that is refused
 
     @property
     def dataset(self) -> Dataset:
@@ -161,6 +166,12 @@ class Endpoint:
     body: type[msgspec.Struct] | None = None
     parameters: Mapping[str, str] = field(default_factory=dict)
     returns: str = "application/json"
+    is_shown_once: bool = False
+
+    @property
+    def is_kept(self) -> bool:
+        """True if the outcome of a request with an idempotency key is stored. One that is shown once is not."""
+        return self.method == "POST" and not self.is_shown_once
 
     @property
     def summary(self) -> str:
@@ -209,6 +220,7 @@ async def ask(call: Call) -> Reply:
     """Answer one question."""
     given: AskBody = call.body
     query = read_question(given.question)
+    call.asked = repr(query)
     if given.within is None:
         answers = await call.dataset.ask(call.token.analyst, [query], given.scale, given.resolution)
     else:
@@ -219,7 +231,7 @@ async def ask(call: Call) -> Reply:
             )
         ]
     (record,) = _records(call, given.resolution, [query], answers, given.form)
-    return Reply({"answer": record}, asked=repr(query), cost=answers[0].cost)
+    return Reply({"answer": record}, cost=answers[0].cost)
 
 
 async def ask_by_text(call: Call) -> Reply:
@@ -230,27 +242,37 @@ async def ask_by_text(call: Call) -> Reply:
     scale = call.choice("scale", "fraction", ("fraction", "rows"))
     resolution = call.choice("resolution", "values", ("values", "bins"))
     query = read_question(given)
+    call.asked = repr(query)
     answers = await call.dataset.ask(call.token.analyst, [query], scale, resolution)
     (record,) = _records(call, resolution, [query], answers)
-    return Reply({"answer": record}, asked=repr(query), cost=answers[0].cost)
+    return Reply({"answer": record}, cost=answers[0].cost)
 
 
 async def ask_batch(call: Call) -> Reply:
     """Answer many free questions; as lines of JSON if the request accepts application/x-ndjson."""
     given: BatchBody = call.body
+    dataset = call.dataset  # refused before a stream begins
     if len(given.questions) > call.service.limits.questions:
         raise bad_request(
             f"A batch must have at most {call.service.limits.questions} questions. Found {len(given.questions)}. "
             "Send several.",
             413,
         )
-    queries = [read_question(question) for question in given.questions]
-    asked = f"{len(queries)} questions"
+    call.asked = f"{len(given.questions)} questions"
+    queries: list[Query] = []
+    for start in range(0, len(given.questions), PART):
+        queries += [read_question(question) for question in given.questions[start : start + PART]]
+        await asyncio.sleep(0)
+    call.asked += ": " + "; ".join(repr(query) for query in queries[:PART])
     if NDJSON in call.accept:
-        return Reply(stream=_lines(call, given, queries), media=NDJSON, asked=asked)
-    answers = await call.dataset.ask(call.token.analyst, queries, given.scale, given.resolution)
-    records = _records(call, given.resolution, queries, answers, given.form)
-    return Reply({"answers": records}, asked=asked, cost=sum(answer.cost for answer in answers))
+        return Reply(stream=_lines(call, given, queries), media=NDJSON)
+    answers = await dataset.ask(call.token.analyst, queries, given.scale, given.resolution)
+    records: list[Any] = []
+    for start in range(0, len(queries), PART):
+        part = slice(start, start + PART)
+        records += _records(call, given.resolution, queries[part], answers[part], given.form)
+        await asyncio.sleep(0)
+    return Reply({"answers": records}, cost=sum(answer.cost for answer in answers))
 
 
 async def _lines(call: Call, given: BatchBody, queries: list[Any]) -> Any:
@@ -259,41 +281,69 @@ async def _lines(call: Call, given: BatchBody, queries: list[Any]) -> Any:
         part = queries[start : start + CHUNK]
         try:
             answers = await call.dataset.ask(call.token.analyst, part, given.scale, given.resolution)
-        except hr.HedgerowError as refused:
-            from hedgerow.server.problems import problem_of
-
-            problem = problem_of(refused, is_owner=call.token.role == "owner")
-            yield msgspec.json.encode({"problem": {"type": problem.name, "detail": problem.detail}}) + b"\n"
+            records = _records(call, given.resolution, part, answers, given.form)
+            status, lines = 200, [msgspec.json.encode({"answer": record}) + b"\n" for record in records]
+            cost = sum(answer.cost for answer in answers)
+        except Exception as fault:  # the headers are sent, so the refusal is a line
+            problem = _problem(fault, is_owner=call.token.role == "owner")
+            if problem.status == 500:
+                LOG.error("request %s: %s", call.request_id, type(fault).__name__)
+            status, cost = problem.status, 0.0
+            lines = [msgspec.json.encode({"problem": {"type": problem.name, "detail": problem.detail}}) + b"\n"]
+        if cost > 0 or status != 200:  # the entry of the request itself was made before the stream began
+            call.service.trail.add(
+                call.token, request=call.request_id, dataset=call.dataset.name, endpoint="ask_batch",
+                asked=f"{len(part)} questions of a stream", cost=cost, status=status,
+            )  # fmt: skip
+        for line in lines:
+            yield line
+        if status != 200:
             return
-        for record in _records(call, given.resolution, part, answers, given.form):
-            yield msgspec.json.encode({"answer": record}) + b"\n"
+
+
+def _problem(fault: Exception, *, is_owner: bool) -> Refusal:
+    """Return the refusal that a fault is, without its message if it is an unexpected one."""
+    if isinstance(fault, Refusal):
+        return fault
+    return problem_of(fault, is_owner=is_owner) if isinstance(fault, HedgerowError) else internal()
 
 
 async def run_sql(call: Call) -> Reply:
     """Run a SELECT on the table data."""
     given: SqlBody = call.body
-    result = await call.run(lambda session: session.sql_result(given.statement))
+    call.asked = given.statement
+    most = call.service.limits.questions
+
+    def run(session: Session) -> SqlResult:
+        def ask_all(queries: Sequence[Query]) -> list[Answer]:
+            return session.ask_all(queries, scale="rows", progress=False)
+
+        return run_statement(given.statement, session.universe, ask_all, most_questions=most)
+
+    result = await call.run(run)
     records = [list(row) for row in result.records]
-    return Reply({"columns": list(result.columns), "rows": plain(records)}, asked=given.statement)
+    return Reply({"columns": list(result.columns), "rows": plain(records)})
 
 
 async def price(call: Call) -> Reply:
     """Return what a question with this error would cost now. Nothing is spent."""
     given: PriceBody = call.body
     query = read_question(given.question)
+    call.asked = f"price of {query!r}"
     cost = await call.run(
         lambda session: (
             session.price(query, within=given.within, resolution=given.resolution),
             session.budget.currency,
         )
     )
-    return Reply({"cost": cost[0], "currency": cost[1]}, asked=f"price of {query!r}")
+    return Reply({"cost": cost[0], "currency": cost[1]})
 
 
 async def synthesize(call: Call) -> Reply:
     """Draw synthetic records, as CSV, Parquet or an Arrow stream. Free."""
     rows = call.whole("rows", 1_000, call.service.limits.records)
     form = call.choice("format", "csv", ("csv", "parquet", "arrow"))
+    call.asked = f"{rows} synthetic records"
     frame = await call.run(lambda session: session.synthetic(rows))
     content = await asyncio.to_thread(_write_records, frame, form)
     media = {
@@ -302,10 +352,7 @@ async def synthesize(call: Call) -> Reply:
         "arrow": "application/vnd.apache.arrow.stream",
     }[form]
     name = f"{call.dataset.name}-synthetic.{form}"
-    return Reply(
-        content, media=media, headers={"Content-Disposition": f'attachment; filename="{name}"'},
-        asked=f"{rows} synthetic records",
-    )  # fmt: skip
+    return Reply(content, media=media, headers={"Content-Disposition": f'attachment; filename="{name}"'})
 
 
 def _write_records(frame: Any, form: str) -> bytes:
@@ -399,6 +446,7 @@ async def list_tokens(call: Call) -> Reply:
 async def create_token(call: Call) -> Reply:
     """Make a token. It is shown once."""
     given: TokenBody = call.body
+    call.asked = f"token for {given.person}"
     if call.token.datasets is not None and (
         given.datasets is None or not set(given.datasets) <= set(call.token.datasets)
     ):
@@ -411,16 +459,17 @@ async def create_token(call: Call) -> Reply:
     secret, token = call.service.tokens.create(
         given.person, given.role, project=given.project, datasets=given.datasets, days=given.days
     )
-    return Reply({"token": secret, **vars(token)}, 201, asked=f"token for {token.person}")
+    return Reply({"token": secret, **vars(token)}, 201)
 
 
 async def revoke_token(call: Call) -> Reply:
     """End a token at once."""
     identity = call.path["token"]
+    call.asked = f"revoke {identity}"
     known = {token.id: token for token in call.service.tokens.list()}
     if identity not in known or not _covers(call.token, known[identity]) or not call.service.tokens.revoke(identity):
         raise not_found()
-    return Reply({"revoked": identity}, asked=f"revoke {identity}")
+    return Reply({"revoked": identity})
 
 
 def _covers(owner: Token, other: Token) -> bool:
@@ -468,6 +517,6 @@ ENDPOINTS = (
     ),
     Endpoint("GET", f"{D}/trail", "read_trail", read_trail, READERS, parameters=PAGES),
     Endpoint("GET", "/v1/tokens", "list_tokens", list_tokens, ("owner",)),
-    Endpoint("POST", "/v1/tokens", "create_token", create_token, ("owner",), TokenBody),
+    Endpoint("POST", "/v1/tokens", "create_token", create_token, ("owner",), TokenBody, is_shown_once=True),
     Endpoint("DELETE", "/v1/tokens/{token}", "revoke_token", revoke_token, ("owner",)),
 )  # fmt: skip

@@ -40,6 +40,7 @@ from hedgerow.server.settings import Settings
 
 LOG = logging.getLogger("hedgerow.server")
 PASSING = (429, 500, 503, 504)  # statuses of failures that a repeated request may overcome
+LARGEST_FREE = 65_536  # bytes of a free outcome that is stored; a larger one is computed again, at no cost
 FLUSH_EVERY = 0.25  # seconds after which free requests are written to the trail
 HEADERS = {
     "Cache-Control": "private, no-cache",
@@ -75,8 +76,8 @@ class Application:
 
     def starlette(self) -> Starlette:
         """Return the ASGI application."""
-        methods = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
-        elsewhere = Route("/{path:path}", self._for_tokens("elsewhere", self._elsewhere), methods=methods)
+        elsewhere = Route("/{path:path}", self._for_tokens("elsewhere", self._elsewhere))
+        elsewhere.methods = set()  # every method, so that none is answered without a token
         routes: list[Any] = [*self._routes, elsewhere]
         if self._settings.prefix:
             routes = [Mount(self._settings.prefix, routes=routes), elsewhere]
@@ -100,7 +101,10 @@ class Application:
     async def _flush(self) -> None:
         while True:
             await asyncio.sleep(FLUSH_EVERY)
-            await asyncio.to_thread(self._service.trail.flush)
+            try:
+                await asyncio.to_thread(self._service.trail.flush)
+            except Exception as fault:  # what could not be written is written later
+                log_fault("trail", fault)
 
     # Checks
 
@@ -157,15 +161,15 @@ class Application:
                 )
 
     def _token(self, request: Request) -> Token:
-        """Return the token of a request. Wrong ones count against the address, right ones against their own rate."""
-        address = request.client.host if request.client else ""
-        if self._wrong.is_empty(address):
-            raise _too_many(60.0)
+        """Return the token of a request. Wrong ones count against the address, right ones against their own rate.
+
+        A right token passes however many wrong ones came from its address, which may be that of a proxy.
+        """
         kind, _, given = request.headers.get("authorization", "").partition(" ")
         token = self._service.tokens.find(given.strip() if kind.lower() == "bearer" else "")
         if token is None:
-            self._wrong.take(address)
-            raise invalid_token()
+            wait = self._wrong.take(request.client.host if request.client else "")
+            raise _too_many(wait) if wait else invalid_token()
         wait = self._rate.take(token.id)
         if wait:
             raise _too_many(wait)
@@ -176,20 +180,25 @@ class Application:
     def _serve_endpoint(self, endpoint: Endpoint) -> Callable[[Request, Token, str], Awaitable[Response]]:
         async def serve(request: Request, token: Token, identity: str) -> Response:
             if token.role not in endpoint.roles:
+                self._note(token, identity, request, endpoint, status=403)
                 raise forbidden(token.role)
             if self._is_closing:
                 raise Refusal(
                     503, "closing", "The service is stopping", "The service must run. Found it stopping. Try later."
                 )
-            body = await self._body(request)
+            try:
+                body = await asyncio.wait_for(self._body(request), self._settings.limits.seconds)
+            except TimeoutError:
+                raise bad_request("The body must arrive in time. Found that it does not. Send it again.", 408) from None
             call = Call(
                 self._service, token, identity, _decode(endpoint, request, body), request.query_params,
                 request.path_params, request.headers.get("accept", ""), request.is_disconnected,
             )  # fmt: skip
-            key = request.headers.get(HEADER) if request.method == "POST" else None
+            key = request.headers.get(HEADER) if endpoint.is_kept else None
             if key is not None:
                 kept = self._outcomes.begin(token.id, key, request.method, request.url.path, body)
                 if kept is not None:
+                    self._note(token, identity, request, endpoint, asked="a repetition", status=kept.status)
                     return Response(kept.body, kept.status, {"Idempotency-Replayed": "true"}, kept.media)
             task = asyncio.create_task(self._perform(endpoint, call, key))
             self._tasks.add(task)
@@ -222,17 +231,34 @@ class Application:
         except Exception as fault:
             log_fault(call.request_id, fault)
             response = internal().response(call.request_id)
-        if key is not None:
-            if response.status_code in PASSING or reply.stream is not None:
-                self._outcomes.forget(call.token.id, key)
-            else:
-                media = response.headers.get("content-type", MEDIA_TYPE)
-                self._outcomes.end(call.token.id, key, StoredOutcome(response.status_code, bytes(response.body), media))
         self._service.trail.add(
             call.token, request=call.request_id, dataset=call.path.get("dataset", ""), endpoint=endpoint.name,
-            asked=reply.asked, cost=reply.cost, status=response.status_code,
+            asked=call.asked, cost=reply.cost, status=response.status_code,
         )  # fmt: skip
+        if key is not None:
+            try:
+                self._store(call.token.id, key, reply, response)
+            except Exception as fault:
+                log_fault(call.request_id, fault)
         return response
+
+    def _store(self, token: str, key: str, reply: Reply, response: Response) -> None:
+        """Store the outcome of a request with a key, or free the key for another attempt."""
+        is_large_and_free = reply.cost == 0 and not reply.stream and len(response.body) > LARGEST_FREE
+        if response.status_code in PASSING or reply.stream is not None or is_large_and_free:
+            self._outcomes.forget(token, key)
+        else:
+            media = response.headers.get("content-type", MEDIA_TYPE)
+            self._outcomes.end(token, key, StoredOutcome(response.status_code, bytes(response.body), media))
+
+    def _note(
+        self, token: Token, identity: str, request: Request, endpoint: Endpoint, *, asked: str = "", status: int
+    ) -> None:
+        """Note a request in the trail that does not reach its endpoint."""
+        self._service.trail.add(
+            token, request=identity, dataset=request.path_params.get("dataset", ""), endpoint=endpoint.name,
+            asked=asked, cost=0.0, status=status,
+        )  # fmt: skip
 
     async def _body(self, request: Request) -> bytes:
         """Read the body; refuse one that is too large before all of it is read."""

@@ -23,10 +23,6 @@ class Rate:
         self._keep(key, left - 1 if enough else left)
         return 0.0 if enough else (1 - left) * 60 / self._most
 
-    def is_empty(self, key: str) -> bool:
-        """Return True if the key has nothing left. Nothing is taken."""
-        return self._fill(key) < 1
-
     def _fill(self, key: str) -> float:
         now = self._now()
         left, at = self._left.get(key, (self._most, now))

@@ -57,7 +57,7 @@ def _operation(endpoint: Endpoint) -> dict[str, Any]:
         {"name": name, "in": "query", "required": name == "q", "description": text, "schema": {"type": "string"}}
         for name, text in endpoint.parameters.items()
     ]
-    if endpoint.method == "POST":
+    if endpoint.is_kept:
         parameters.append(
             {
                 "name": "Idempotency-Key",

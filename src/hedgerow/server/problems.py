@@ -88,7 +88,8 @@ def bad_request(detail: str, status: int = 400) -> Refusal:
 def problem_of(error: HedgerowError, *, is_owner: bool) -> Refusal:
     """Return the refusal for an error of the library.
 
-    Amounts in a refused charge depend on what other analysts have spent. They are for the owner alone.
+    Amounts in a refused charge depend on what other analysts have spent, and a failure of the ledger or of the table
+    may tell how many lines the ledger has or where the table is. They are for the owner alone.
     """
     for kind, status, name, title in KINDS:
         if isinstance(error, kind):
@@ -98,6 +99,8 @@ def problem_of(error: HedgerowError, *, is_owner: bool) -> Refusal:
                     "A charge must fit what is left for you and for the dataset. Found that it does not. "
                     "Nothing was spent. Ask for a wider error, or ask the owner."
                 )
+            elif status == 503 and not is_owner:
+                detail = f"The service must be able to answer. Found: {title[0].lower()}{title[1:]}. Try later, or tell the owner."
             return Refusal(status, name, title, detail)
     return internal()
 

@@ -27,10 +27,12 @@ CREATE TABLE IF NOT EXISTS requests (
     dataset TEXT NOT NULL, endpoint TEXT NOT NULL, asked TEXT NOT NULL, cost REAL NOT NULL, status INTEGER NOT NULL
 );
 CREATE INDEX IF NOT EXISTS requests_of_person ON requests (dataset, person, number);
+CREATE INDEX IF NOT EXISTS requests_of_dataset ON requests (dataset, number);
 CREATE TABLE IF NOT EXISTS outcomes (
     token TEXT NOT NULL, key TEXT NOT NULL, request BLOB NOT NULL, process TEXT NOT NULL, at REAL NOT NULL,
     status INTEGER, body BLOB, media TEXT, PRIMARY KEY (token, key)
 ) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS outcomes_by_age ON outcomes (at);
 CREATE TABLE IF NOT EXISTS questions (
     dataset TEXT NOT NULL, person TEXT NOT NULL, question BLOB NOT NULL, PRIMARY KEY (dataset, person, question)
 ) WITHOUT ROWID;
@@ -81,10 +83,11 @@ class ServiceRegistry:
             self._database.execute("BEGIN IMMEDIATE")
             try:
                 yield
+                self._database.execute("COMMIT")
             except BaseException:
-                self._database.execute("ROLLBACK")
+                if self._database.in_transaction:  # SQLite itself rolls back when the disk is full
+                    self._database.execute("ROLLBACK")
                 raise
-            self._database.execute("COMMIT")
 
     def close(self) -> None:
         """Close the connection."""

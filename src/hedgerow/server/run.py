@@ -31,7 +31,10 @@ GRACE = 30  # seconds in which requests may end after the service is told to sto
 def application(settings: Settings, sessions: Mapping[str, Session], registry: ServiceRegistry) -> Starlette:
     """Return the ASGI application of a service for open sessions. The sessions are closed with it."""
     _require_different(sessions)
-    datasets = {name: Dataset(name, session, settings.limits.waiting) for name, session in sessions.items()}
+    datasets = {
+        name: Dataset(name, session, settings.limits.waiting, settings.limits.waiting_of_one)
+        for name, session in sessions.items()
+    }
     service = Service(datasets, TokenStore(registry), Trail(registry), settings.limits)
     return Application(settings, service, OutcomeStore(registry, random_token(8))).starlette()
 

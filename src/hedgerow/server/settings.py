@@ -35,12 +35,13 @@ class Limits:
     """The most that one token may ask of the service. All limits are public."""
 
     body: int = 1_000_000  # bytes of a request
-    questions: int = 10_000  # questions of one batch
+    questions: int = 10_000  # questions of one batch, or of one SQL statement
     records: int = 1_000_000  # synthetic records of one download
     requests_per_minute: int = 6_000
     wrong_tokens_per_minute: int = 60  # for each address
     seconds: float = 120.0  # a request that waits longer is refused; nothing that was paid for is lost
     waiting: int = 1_000  # requests that wait for one dataset
+    waiting_of_one: int = 200  # of these, requests of one person
 
     def __post_init__(self) -> None:
         for each in fields(self):

@@ -78,15 +78,18 @@ class SqlResult:
         return pd.DataFrame(self.records, columns=list(self.columns))
 
 
-def run_statement(statement: str, universe: Universe, ask_all: AskAll) -> SqlResult:
+def run_statement(
+    statement: str, universe: Universe, ask_all: AskAll, *, most_questions: int | None = None
+) -> SqlResult:
     """Return the rows of a statement. The whole statement is read before any question is asked."""
+    most = MOST_QUESTIONS if most_questions is None else most_questions
     asked = read_statement(statement, universe)
-    groups = _groups(asked)
+    groups = _groups(asked, most)
     of = [*asked.outputs, *(asked.having.of if asked.having else ()), *(order.by for order in asked.order)]
     aggregates = list(dict.fromkeys(a for expression in of for a in _aggregates(expression)))
-    if len(aggregates) * len(groups) > MOST_QUESTIONS:
+    if len(aggregates) * len(groups) > most:
         raise TooLarge(
-            f"A statement must ask at most {MOST_QUESTIONS} questions. Found {len(aggregates) * len(groups)}, because "
+            f"A statement must ask at most {most} questions. Found {len(aggregates) * len(groups)}, because "
             "every declared value of a GROUP BY column gets a row. Group by fewer columns."
         )
     first = [_question(asked, aggregate, groups[0]) for aggregate in aggregates]
@@ -116,13 +119,13 @@ def run_statement(statement: str, universe: Universe, ask_all: AskAll) -> SqlRes
     )
 
 
-def _groups(asked: Statement) -> list[Group]:
+def _groups(asked: Statement, most: int) -> list[Group]:
     """Return all groups of a statement, and refuse too many."""
     universe = asked.universe
     groups = sum(math.prod(universe.sizes(columns)) for columns in asked.sets)
-    if groups > MOST_QUESTIONS:
+    if groups > most:
         raise TooLarge(
-            f"A statement must have at most {MOST_QUESTIONS} groups. Found more, because every declared value of a "
+            f"A statement must have at most {most} groups. Found more, because every declared value of a "
             "GROUP BY column gets a row. Group by fewer columns."
         )
     widest = max((sum(universe.sizes(columns)) for columns in asked.sets), default=0)
