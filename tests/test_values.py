@@ -10,12 +10,13 @@ import hedgerow
 
 PACKAGE = Path(hedgerow.__file__).parent
 GROW = {  # what is added to while it is made, by the one that makes it
-    "data/owner_inspection.py Inspection",
+    "data/owner_inspection.py ColumnInspection",
     "data/value_counts.py ValueCounts",
     "engine/practical/free_answers.py FittedModel",
     "erm/exact_sums.py Digits",
     "privacy/accounts.py Bills",
     "privacy/bills.py Bill",
+    "server/api.py Call",
     "server/problems.py Refusal",  # an exception: Python sets its traceback
 }
 

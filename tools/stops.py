@@ -28,7 +28,7 @@ import hedgerow as hr
 from hedgerow.data import HistogramSource
 
 SOURCE = Path(hr.__file__).parent
-LIMITS = {"open": 23, "count": 10, "convex": 15}
+LIMITS = {"open": 30, "count": 16, "convex": 22}
 
 UNIVERSE = hr.Universe(age=hr.Range(20, 80, bins=4), region=hr.Categories(["north", "south", "east"]), smoker=hr.Flag())
 CONVEX = hr.losses.Logistic(target="smoker", features=("age", "region"))

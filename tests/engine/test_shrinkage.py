@@ -38,7 +38,7 @@ def independent() -> np.ndarray:
 
 def fit(counts: np.ndarray) -> np.ndarray:
     local = LocalModel(("x", "y"), independent(), [("x", "y")])
-    minimize(local, [as_target(ROWS, independent(), counts, SIGMA**2)], ROWS, steps=300, tolerance=1e-6)
+    log_linear.minimize(local, [as_target(ROWS, independent(), counts, SIGMA**2)], ROWS, steps=300, tolerance=1e-6)
     return local.table()
 
 
@@ -82,9 +82,9 @@ def test_a_fit_goes_on_where_the_last_one_ended() -> None:
     """Parts of the last fit's parameters are those that cost least, so that its end is its next beginning."""
     prior = independent()
     local, wanted = LocalModel(("x", "y"), prior, [("x", "y")]), as_target(ROWS, prior, noisy(1), SIGMA**2)
-    ended = minimize(local, [wanted], ROWS, steps=2000, tolerance=1e-10)
+    ended = log_linear.minimize(local, [wanted], ROWS, steps=2000, tolerance=1e-10)
     θ = local.theta.copy()
-    assert minimize(local, [wanted], ROWS, steps=50, tolerance=1e-10) == pytest.approx(ended, rel=1e-9)
+    assert log_linear.minimize(local, [wanted], ROWS, steps=50, tolerance=1e-10) == pytest.approx(ended, rel=1e-9)
     assert local.theta == pytest.approx(θ, abs=1e-2 * np.abs(θ).max())
 
 

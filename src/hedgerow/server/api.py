@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import io
-import json
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -16,6 +15,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 import hedgerow as hr
+from hedgerow._json import parse
 from hedgerow.answer import Answer
 from hedgerow.errors import HedgerowError, InvalidInput
 from hedgerow.query.counts import Query
@@ -107,7 +107,7 @@ class Service:
     limits: Limits
 
 
-@dataclass(frozen=True)
+@dataclass
 class Call:
     """One request that has passed all checks: its token, its dataset, its body and its parameters."""
 
@@ -386,7 +386,7 @@ async def read_spending(call: Call) -> Reply:
     """Return what is spent and left, and by whom."""
 
     def spending(session: Session) -> dict[str, Any]:
-        report = json.loads(session.report().json)
+        report = parse(session.report().json)
         ledgers = {name: block.ledger for name, block in session.blocks.items()}
         people = {name: getattr(ledger, "spending", None) for name, ledger in ledgers.items()}
         return {

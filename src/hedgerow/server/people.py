@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import json
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from hedgerow._json import canonical, parse
 from hedgerow.errors import InvalidInput
 from hedgerow.privacy.noise import random_token
 from hedgerow.server.registry import ServiceRegistry
@@ -99,7 +99,7 @@ class TokenStore:
                 person,
                 project,
                 role,
-                None if kept is None else json.dumps(kept),
+                None if kept is None else canonical(list(kept)),
                 created,
                 expires,
             ),
@@ -131,7 +131,7 @@ class TokenStore:
 
 def _token(row: Sequence[object]) -> Token:
     identity, person, project, role, datasets, created, expires, revoked = row
-    kept = None if datasets is None else tuple(json.loads(str(datasets)))
+    kept = None if datasets is None else tuple(parse(str(datasets)))
     return Token(identity, person, project, role, kept, created, expires, revoked)  # type: ignore[arg-type]
 
 
