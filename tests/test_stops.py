@@ -27,7 +27,13 @@ def test_a_way_that_is_too_long_is_refused() -> None:
 def test_a_stop_is_a_module_entered_from_another_room_and_the_rest_is_behind_its_door() -> None:
     found = stops.modules(lambda: hr.count(a=True).on(hr.Universe(a=hr.Flag())))
     behind = {"query.linear": False}
-    assert found == {"universe.attributes.attribute": True, "universe.attributes.flags": True, "universe.universe": True, "query.counts": True, **behind}
+    assert found == {
+        "universe.attributes.attribute": True,
+        "universe.attributes.flags": True,
+        "universe.universe": True,
+        "query.counts": True,
+        **behind,
+    }
 
 
 def test_what_is_generated_and_what_helps_is_no_stop() -> None:

@@ -367,7 +367,7 @@ def test_the_seed_of_the_tests_is_said_wherever_it_is_used(desk: Desk) -> None:
 
 @pytest.mark.parametrize("given", [{}, {"epsilon": 0.5}, {"delta": 1e-9}, {"epsilon": 0.5, "delta": 1e-9}])
 def test_a_block_has_the_budget_that_is_written_for_it_and_else_that_of_the_table(tmp_path: Path, given) -> None:
-    block = File(made(tmp_path).file).appended({"name": "february", "source": "february.csv", **given})
+    block = File(made(tmp_path).file).block_arguments({"name": "february", "source": "february.csv", **given})
     assert ("budget" in block) == bool(given)
     if given:
         assert block["budget"] == hr.Budget(given.get("epsilon", BUDGET.epsilon), given.get("delta", BUDGET.delta))

@@ -19,6 +19,7 @@ from hedgerow.convex.solver.public_minimum import minimize_over
 from hedgerow.data import HistogramSource, Table
 from hedgerow.engine import theory
 from hedgerow.engine.practical import engine as practical
+from hedgerow.engine.practical import public
 from hedgerow.engine.practical.contrasts import along
 from hedgerow.engine.practical.convex.excess_bounds import coefficient_bounds, excess_bound
 from hedgerow.engine.practical.engine import PracticalEngine
@@ -181,7 +182,7 @@ def test_a_private_n_that_is_too_inaccurate_for_a_bar_is_bought_to_a_third_of_it
     purchases, rows = engine._purchases, engine.knowledge.rows
     query, within = bound_to(hr.count(a=1, b={0, 2}), UNIVERSE), 1.5 * rows.doubt
     assert isinstance(query, Linear)
-    first, *others = purchases._planned([WantedBar(query, within)], tables=True, fine=True)
+    first, *others = purchases._plan([WantedBar(query, within)], tables=True, fine=True)
     assert (first.names, first.query) == ((), None) and others
     everybody = Linear((), (), (), np.array(1.0), True)
     width = engine.knowledge.bars.width(everybody, first.event, alone=False)
@@ -414,8 +415,8 @@ def test_the_theory_refuses_what_its_theorem_does_not_give() -> None:
 
 
 def test_what_nothing_bounds_has_no_bar() -> None:
-    assert practical._estimate(0.0, 1.0).error is None
-    assert practical._estimate(0.3, 0.7).error == 0.7
+    assert public.estimate(0.0, 1.0).error is None
+    assert public.estimate(0.3, 0.7).error == 0.7
 
 
 def test_a_bar_in_rows_is_of_as_many_rows() -> None:

@@ -61,7 +61,7 @@ def test_where_the_number_of_rows_is_private_no_word_depends_on_it() -> None:
         ({"table": 3}, "table must be the name of a table. Found int."),
         ({"ledger": 3}, "ledger must be a ledger. Found int."),
         ({"seed": "a"}, "seed must be a whole number. Found str."),
-        ({"alpha": "a"}, "alpha must be a finite number above 0. Found 'a'."),
+        ({"alpha": "a", "profile": "theory"}, "alpha must be a finite number above 0. Found 'a'."),
         ({"beta": "a"}, "beta must be between 0 and 1. Found 'a'."),
         ({"reserve": "a"}, "reserve and guard must be shares"),
         ({"guard": "a"}, "reserve and guard must be shares"),

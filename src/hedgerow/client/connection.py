@@ -60,7 +60,7 @@ class ServiceConnection:
 
     def get(self, path: str, **parameters: Any) -> Any:
         """Return the JSON that an endpoint returns."""
-        return parse(self.read(path, **parameters))
+        return parse(self.read(path, **parameters).decode())
 
     def read(self, path: str, **parameters: Any) -> bytes:
         """Return the bytes that an endpoint returns."""
@@ -70,7 +70,7 @@ class ServiceConnection:
     def post(self, path: str, body: Any) -> Any:
         """Send JSON and return the JSON that comes back. All repetitions of one call carry the same key."""
         headers = {"Content-Type": "application/json", "Idempotency-Key": uuid.uuid4().hex}
-        return parse(self._request("POST", path, canonical(body).encode(), headers))
+        return parse(self._request("POST", path, canonical(body).encode(), headers).decode())
 
     def close(self) -> None:
         """Close the connection. A later request opens a new one."""
@@ -141,7 +141,7 @@ class ServiceConnection:
     def _refusal(self, status: int, headers: dict[str, str], content: bytes) -> HedgerowError:
         """Return the error for a refusal: the library's own kind and sentence, where the service names one."""
         try:
-            record = parse(content)
+            record = parse(content.decode())
             name, detail = str(record["type"]).rpartition(":")[2], str(record["detail"])
         except (ValueError, KeyError, TypeError):
             self._require_interface(headers)
