@@ -39,7 +39,7 @@ def refused(work, account: Accountant) -> str:
 def test_a_fit_of_days_is_refused(solver, options) -> None:
     """5,000 steps over the 10^10 rows that are guessed, of 4 features each."""
     account = Accountant(GUESSED)
-    about = {"loss": hr.losses.Logistic(), "budget": account, "rows": 10**10, "limit": "100 TB"}
+    about = {"loss": hr.losses.Logistic(), "budget": account, "expected_rows": 10**10, "limit": "100 TB"}
     said = refused(lambda: getattr(hr.erm, solver)(X, Y, **about, **options), account)
     assert "in 5000 steps" in said and "Take fewer steps or rows" in said and re.search(r"\d days\.", said)
 

@@ -88,7 +88,7 @@ def shares(name: str, seed: int) -> float:
     budget, given = Budget(float(rng.choice([0.5, 5.0, 50.0, 1000.0])), 1e-3, "add-remove"), choose(rng)
 
     def run(rows: Rows, ledger: Ledger, noise: Recorder) -> Any:
-        return getattr(erm, solver)(*rows, budget=ledger, noise=noise, rows=guess, **given)
+        return getattr(erm, solver)(*rows, budget=ledger, noise=noise, expected_rows=guess, **given)
 
     def transcript(rows: Rows, history: Any = None) -> Transcript:
         return transcribed(run, rows, Accountant(budget, slack=4e-7), Recorder(seed, history))
@@ -137,7 +137,9 @@ def test_a_person_who_comes_moves_sums_by_what_is_billed_for_all_their_rows(name
 
         def run(rows: Any, ledger: Ledger, noise: Recorder, given: dict[str, Any] = given) -> Any:
             features, labels, whose = rows
-            return getattr(erm, solver)(features, labels, budget=ledger, noise=noise, rows=10, unit=whose, **given)
+            return getattr(erm, solver)(
+                features, labels, budget=ledger, noise=noise, expected_rows=10, unit=whose, **given
+            )
 
         one = transcribed(run, (X, y, unit), Accountant(budget), Recorder(0))
         for direction in newcomers(rng, X, 80):

@@ -30,7 +30,7 @@ HUBER: dict[str, Any] = {"loss": losses.Huber(), "over": L2Ball(1.0), "label_bou
 
 def problem_of(rows: list[float], budget: Budget) -> Problem:
     """Rows of one feature, each of which pulls as hard as its feature lets it."""
-    guess = {} if budget.neighbours == "replace" else {"rows": 4}
+    guess = {} if budget.neighbours == "replace" else {"expected_rows": 4}
     return prepared(np.array(rows).reshape(-1, 1), np.full(len(rows), FAR), budget=budget, **HUBER, **guess)
 
 
@@ -124,7 +124,13 @@ def test_copies_of_a_row_are_one_persons_and_move_a_sum_by_what_is_billed_for_th
 
     def sums(stay: int) -> list[Any]:
         place = [i for i in order if i < stay]
-        given = {"rows": 20, "batch": 20, "epochs": 1e-9, "unit": [whose[i] for i in place], "rows_per_unit": 2}
+        given = {
+            "expected_rows": 20,
+            "batch": 20,
+            "epochs": 1e-9,
+            "unit": [whose[i] for i in place],
+            "rows_per_unit": 2,
+        }
         noise = Recorder(1)
         erm.noisy_sgd(X[place], y[place], budget=budget, noise=noise, **given, **HUBER)
         return noise.draws

@@ -65,7 +65,7 @@ def quick_runs(monkeypatch) -> None:
     monkeypatch.setattr("hedgerow.erm.solvers.sparse_refit.STEPS", 2)
     monkeypatch.setattr("hedgerow.erm.solvers.sparse_refit.nearest", lambda point, metric, radius: point)
     module = importlib.import_module("hedgerow.erm.solvers.output_perturbation")  # by name it is the function
-    plan, plans = module.regularised_weight, {}
+    plan, plans = module.regularized_weight, {}
 
     def planned(problem: Problem, mu: float, radius: float) -> tuple[float, float]:
         public = problem.n, problem.budget, mu, radius
@@ -73,7 +73,7 @@ def quick_runs(monkeypatch) -> None:
             plans[public] = plan(problem, mu, radius)
         return plans[public]
 
-    monkeypatch.setattr(module, "regularised_weight", planned)
+    monkeypatch.setattr(module, "regularized_weight", planned)
 
 
 def found(case: ErmCase, claim: Budget, paid: Budget, neighbours: str, runs: int, seeded: bool) -> float:
@@ -303,7 +303,7 @@ SOLVERS: dict[str, Callable[..., Any]] = {
     "whitened descent": lambda X, y, over, **k: whitened_descent(
         X, y, iterations=3, over=over if isinstance(over, sets.L2Ball) else None, **k
     ),
-    "noisy SGD": lambda X, y, **k: noisy_sgd(X, y, batch=(k.get("rows", y.size) + 1) // 2, epochs=2, **k),
+    "noisy SGD": lambda X, y, **k: noisy_sgd(X, y, batch=(k.get("expected_rows", y.size) + 1) // 2, epochs=2, **k),
     "output perturbation": output_perturbation,
     "regularised output perturbation": lambda X, y, over, **k: regularised_output_perturbation(X, y, **k),
     "Frank–Wolfe": lambda X, y, **k: frank_wolfe(X, y, iterations=3, **k),

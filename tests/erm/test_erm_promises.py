@@ -158,7 +158,9 @@ def test_hiding_the_distance_to_the_minimum_takes_about_a_hundredth_of_the_bound
     """Where the minimum can be computed as near as that takes: with many rows, and a small budget."""
     budget, n = Budget(0.01, 1e-6), 10**6
     about: dict[str, Any] = {"loss": losses.Logistic(), "over": L2Ball(1.0), "row_bound": 1.0, "norm": "l2"}
-    problem = prepare_problem(Arrays(np.ones((n, 2)), np.ones(n)), budget=budget, label_bound=None, rows=None, **about)
+    problem = prepare_problem(
+        Arrays(np.ones((n, 2)), np.ones(n)), budget=budget, label_bound=None, expected_rows=None, **about
+    )
     plan: Any = objective_perturbation.ObjectivePerturbation().plan(problem, all_of(budget))
     hidden = objective_perturbation.hidden_risk(problem, plan.events[0].hide.sigma)
     assert plan.risk_bound is not None and 0 < hidden <= 0.015 * plan.risk_bound
@@ -308,7 +310,7 @@ def test_no_weight_has_a_much_better_bound_than_the_one_that_is_chosen(n, reach,
 def test_the_choice_among_solvers_compares_the_bound_that_mirror_descent_has_with_many_steps(neighbours) -> None:
     """Of a smooth loss, where noise is nearly all of it: of a small budget, and of so many steps that they alone are near."""
     budget = Budget(0.1, 1e-6, neighbours)
-    problem = made(budget, rows=None if neighbours == "replace" else ROWS)
+    problem = made(budget, expected_rows=None if neighbours == "replace" else ROWS)
     plan = MirrorDescent(iterations=5000).plan(problem, all_of(budget))
     assert plan.risk_bound is not None
     assert 0.9 * plan.risk_bound <= least_risk(problem, all_of(budget)) <= plan.risk_bound

@@ -400,7 +400,7 @@ def test_newtons_method_over_a_set_is_as_near_as_asked_by_itself(loss, over) -> 
     """In its few steps, each a pass over the rows: descent, which would come after it, takes thousands."""
     data, weight, tilt = tilted(loss, over)
     v = minima._newton_over(data, over, weight, tilt, weight * 1e-6 / 8)
-    assert minima._proven(data, over, weight, tilt, v)[1] <= 1e-6
+    assert minima._prove(data, over, weight, tilt, v)[1] <= 1e-6
 
 
 @pytest.mark.parametrize("over", REGIONS, ids=repr)

@@ -35,9 +35,9 @@ GUARD = "textbook.sparse_vector:_ready"
 APPROXIMATE = {budget.neighbours: budget for budget in BUDGETS.values() if not budget.pure}
 
 FAMILIES: dict[str, tuple[oracles.Oracle, float, float]] = {  # the oracle, the ridge of its losses, and S
-    "NoisyGradientDescent": (oracles.NoisyGradientDescentOracle(1.0, 2.0, 1), 0.0, 2.0),
-    "RegularisedOutputPerturbation": (oracles.RegularizedOutputPerturbationOracle(1.0, 1.0, 1, 2.0), 0.0, 2.0),
-    "OutputPerturbation": (
+    "NoisyGradientDescentOracle": (oracles.NoisyGradientDescentOracle(1.0, 2.0, 1), 0.0, 2.0),
+    "RegularizedOutputPerturbationOracle": (oracles.RegularizedOutputPerturbationOracle(1.0, 1.0, 1, 2.0), 0.0, 2.0),
+    "OutputPerturbationOracle": (
         oracles.OutputPerturbationOracle(1 + RIDGE, RIDGE, 1, 2 * (1 + RIDGE)),
         RIDGE,
         2 * (1 + RIDGE),
@@ -110,7 +110,7 @@ def offline(family: str, budget: Budget) -> Case:
 
     chosen = itertools.cycle([0, 1, 0])
     turn = itertools.cycle(range(3))
-    sites = frozenset({"textbook.convex_offline:_released", SITES[family]})
+    sites = frozenset({"textbook.convex_offline:_run_locked", SITES[family]})
     why = {f"convex offline: {what}": 0.9 for what in ("choice", "error", "oracle")}
     return Case(run, budget, pairs(budget), mostly(0.2), sites, why, scripted=unsatisfied)
 
@@ -128,9 +128,9 @@ def theory(budget: Budget) -> Case:
         answers = [session.ask(q) for q in (count(y=1), question, count(y=1, z=0))]
         return answers, session.hypothesis.marginal(Y.names), session.rows, session.spent
 
-    sites = {GUARD, "textbook.pmw:OnlinePMW.ask", SITES["NoisyGradientDescent"]}
+    sites = {GUARD, "textbook.pmw:OnlinePMW.ask", SITES["NoisyGradientDescentOracle"]}
     if budget.neighbours == "add-remove":
-        sites |= {"engine.theory:calibrated"}
+        sites |= {"engine.theory:build_theory_engine"}
     return Case(run, budget, pairs(budget), mostly(0.2), frozenset(sites), guard=lambda: itertools.repeat(True))
 
 
@@ -139,7 +139,7 @@ CASES: dict[str, Callable[[], Case]] = {
     for mechanism in (online, offline)
     for family in FAMILIES
     for kind, budget in APPROXIMATE.items()
-    if (family, kind) != ("OutputPerturbation", "add-remove")  # refused: its noise depends on the number of rows
+    if (family, kind) != ("OutputPerturbationOracle", "add-remove")  # refused: its noise depends on the number of rows
 } | {f"theory engine, {kind}": functools.partial(theory, budget) for kind, budget in APPROXIMATE.items()}
 
 

@@ -72,7 +72,7 @@ def cut(tally: ValueCounts, ledger: Any, noise: Any, amount: Amount) -> Any:
 
 
 SITES: dict[str, tuple[Callable[..., Any], str]] = {
-    "kinds": (held, "kinds:held"),
+    "kinds": (held, "kinds:most_common_kind"),
     "powers of two": (bounds, "numbers:bounds"),
     "ends": (ends, "numbers:ends"),
     "quantile": (cut, "numbers:quantile_cut"),

@@ -79,7 +79,7 @@ def solved(name: str, budget: Budget, sites: set[str], **given: Any) -> Case:
     return Case(run, budget, pairs(budget), elsewhere, found, ledger=ledger, scripted=small() if whitens else None)
 
 
-WHITENED = {f"whitened_descent:{name}" for name in ("metric_of", "descended", "label_size")}
+WHITENED = {f"whitened_descent:{name}" for name in ("metric_of", "descend_whitened", "label_size")}
 SOLVED: dict[str, tuple[str, set[str], dict[str, Any]]] = {
     "mirror_descent": (
         "mirror_descent",
@@ -96,10 +96,10 @@ SOLVED: dict[str, tuple[str, set[str], dict[str, Any]]] = {
         {"noisy_sgd:NoisySgd.run.gradient"},
         {**HUBER, "over": BALL, "batch": 20, "epochs": 3.0},
     ),
-    "frank_wolfe": ("frank_wolfe", {"frank_wolfe:descended"}, {**HUBER, "over": sets.L1Ball(1.0), "iterations": 3}),
+    "frank_wolfe": ("frank_wolfe", {"frank_wolfe:descend"}, {**HUBER, "over": sets.L1Ball(1.0), "iterations": 3}),
     "frank_wolfe, vertices": (
         "frank_wolfe",
-        {"frank_wolfe:descended"},
+        {"frank_wolfe:descend"},
         {
             **RIDGED,
             "over": sets.Polytope(np.vstack([np.eye(3), -np.ones((1, 3)) / math.sqrt(3)])),
@@ -124,8 +124,8 @@ SOLVED: dict[str, tuple[str, set[str], dict[str, Any]]] = {
         WHITENED,
         {"loss": losses.Squared(), "label_bound": FAR, "iterations": 3},
     ),
-    "lasso": ("lasso", {*WHITENED, "frank_wolfe:descended"}, {"label_bound": FAR, "iterations": 3}),
-    "lasso without refit": ("lasso", {"frank_wolfe:descended"}, {"label_bound": FAR, "iterations": 3, "refit": False}),
+    "lasso": ("lasso", {*WHITENED, "frank_wolfe:descend"}, {"label_bound": FAR, "iterations": 3}),
+    "lasso without refit": ("lasso", {"frank_wolfe:descend"}, {"label_bound": FAR, "iterations": 3, "refit": False}),
 }
 PURE = ("frank_wolfe", "frank_wolfe, vertices", "lasso without refit")
 

@@ -172,10 +172,10 @@ BROKEN: dict[str, tuple[str, Any, str, Any, str]] = {
         "pmw, add-remove, approximate", pmw, "replace", lambda event, grid: halved(dataclasses.replace(event, grid=grid)), "too far apart",
     ),
     "an oracle's sums are counted twice": (
-        "online, NoisyGradientDescent, replace", oracles.GradientSums, "at", after(lambda sums: 2 * sums, oracles.GradientSums.at), "too far apart",
+        "online, NoisyGradientDescentOracle, replace", oracles.GradientSums, "at", after(lambda sums: 2 * sums, oracles.GradientSums.at), "too far apart",
     ),
     "the minimum of an oracle is doubled": (
-        "online, OutputPerturbation, replace", oracles, "located", after(lambda found: 2 * found, oracles.locate_minimum), "too far apart",
+        "online, OutputPerturbationOracle, replace", oracles, "locate_minimum", after(lambda found: 2 * found, oracles.locate_minimum), "too far apart",
     ),
     "an excess risk is not divided by what a row moves": (
         "guarded excess risk, replace, approximate", convex_answers, "in_rows",

@@ -48,7 +48,7 @@ def asked(budget: Budget) -> Case:
     pairs = [(whole, rows(**{f"r{i}": (x, y)})) for i in (0, 3) for x in values for y in (0.0, 1.0)]
     hostile = rows(r1=(np.nan, np.nan), r2=(np.inf, 0.0), r5=(-1.0, 7.0))
     pairs += [(hostile, rows(r1=(0.0, 0.0), r2=(np.inf, 0.0), r5=(-1.0, 7.0)))]
-    sites = frozenset({"generalise.holdout:Holdout._opened", "generalise.holdout:Holdout._measured"})
+    sites = frozenset({"generalise.holdout:Holdout._open_round", "generalise.holdout:Holdout._measure"})
     return Case(
         run, budget, pairs, rows(r0=(9.0, 9.0), r4=(np.nan, 1.0), r7=(-3.0, 0.0)), sites, {ROUND: 0.9, MEASUREMENT: 0.9},
         guard=lambda: iter(ABOVE),

@@ -36,9 +36,9 @@ MEASURE, OVERVIEW, CHOOSE = (
     f"{PRACTICAL}.measure.prefit:Prefit.{name}" for name in ("_measure", "_residual", "_choose")
 )
 TABLE, QUERY = (f"{PRACTICAL}.measure.purchases:Purchases.{name}" for name in ("table", "query"))
-CERTIFY = f"{PRACTICAL}.certificate.certificate_purchase:certified"
+CERTIFY = f"{PRACTICAL}.certificate.certificate_purchase:buy_certificate"
 LOSSES = f"{PRACTICAL}.convex.loss_certificate:certified_losses"
-NUMBER, ORACLE = (f"{PRACTICAL}.convex.convex_answers:Convex.{name}" for name in ("_measured", "_oracle"))
+NUMBER, ORACLE = (f"{PRACTICAL}.convex.convex_answers:Convex.{name}" for name in ("_measure_excess", "_oracle"))
 SINGLE = [hr.marginal(name) for name in U.names]
 
 
@@ -102,7 +102,7 @@ def merged(budget: Budget, rows: int = 3000) -> Case:
         return told(session)
 
     table = people(rows, BROAD)
-    sites = {f"{PRACTICAL}.fit.value_groups:measured", MEASURE if budget.pure else OVERVIEW}
+    sites = {f"{PRACTICAL}.fit.value_groups:measure_wide", MEASURE if budget.pure else OVERVIEW}
     return Case(run, budget, tables(table, budget, 6), reversed_table(table), frozenset(sites))
 
 

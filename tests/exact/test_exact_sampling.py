@@ -66,7 +66,7 @@ def flipped() -> Case:
         valued = statistic_values(rows, statistic(raising, ["x"]))
         return scq.sample_yes_no(scq.scq(rows.rows, 0.1), valued, rows.rows, ledger, noise, 4)
 
-    return Case(run, REPLACED_LOOSE, replaced(BASE), BASE[::-1].copy(), frozenset({"textbook.scq:flips"}))
+    return Case(run, REPLACED_LOOSE, replaced(BASE), BASE[::-1].copy(), frozenset({"textbook.scq:sample_yes_no"}))
 
 
 def naive() -> Case:

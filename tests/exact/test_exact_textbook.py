@@ -128,7 +128,7 @@ def offline(budget: Budget) -> Case:
         return next(order) % asked.size if isinstance(event, Exponential) else drawn
 
     order = itertools.count()
-    sites, why = frozenset({"textbook.mwem:_released"}), {"mwem: choice": 0.9, "mwem: measurement": 0.9}
+    sites, why = frozenset({"textbook.mwem:_run_locked"}), {"mwem: choice": 0.9, "mwem: measurement": 0.9}
     return Case(
         run, budget, tables(skewed(U, rows), budget), reversed_table(skewed(U, rows)), sites, why, scripted=in_turn
     )
@@ -159,7 +159,7 @@ def theory(budget: Budget) -> Case:
 
     sites, why = {GUARD, "textbook.pmw:OnlinePMW.ask"}, {pmw.MEASURED: 0.9}
     if budget.neighbours == "add-remove":
-        sites, why = sites | {"engine.theory:calibrated"}, why | {"theory: number of rows": 0.9}
+        sites, why = sites | {"engine.theory:build_theory_engine"}, why | {"theory: number of rows": 0.9}
     return Case(
         run,
         budget,
@@ -180,7 +180,7 @@ def offline_engine(budget: Budget) -> Case:
         session = Session(data, ledger, noise, engine)
         return [session.ask(q) for q in asked], session.hypothesis.marginal(U.names), session.spent
 
-    sites, why = frozenset({"textbook.mwem:_released"}), {"mwem: choice": 0.9, "mwem: measurement": 0.9}
+    sites, why = frozenset({"textbook.mwem:_run_locked"}), {"mwem: choice": 0.9, "mwem: measurement": 0.9}
     return Case(run, budget, tables(skewed(U, 10**6), budget, 4), reversed_table(skewed(U, 10**6)), sites, why)
 
 

@@ -311,7 +311,7 @@ def test_early_stopping_stops_after_so_many_updates_without_a_better_one() -> No
     held = holdout()
     for metric, better in (("accuracy", [0.5, 0.52, 0.51, 0.52, 0.5]), ("zero_one_loss", [0.5, 0.48, 0.49, 0.48, 0.5])):
         stopping, told = held.early_stopping(metric, patience=3), iter(better)
-        stopping._score = lambda model, told=told, metric=metric: held.score(model, metric, guess=next(told))
+        stopping._scored = lambda model, told=told, metric=metric: held.score(model, metric, guess=next(told))
         assert [stopping.update(feature(0)) for _ in better] == [False, False, False, False, True]
         assert stopping.best_update == 2
 
