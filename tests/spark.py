@@ -26,6 +26,8 @@ from hedgerow.data.backend import open_source
 
 SETTINGS = {
     "spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "2", "spark.log.level": "ERROR",
+    # Small files are read as tasks of their own, so that sums of several workers are added up.
+    "spark.sql.files.maxPartitionBytes": "64k", "spark.sql.files.openCostInBytes": "64k",
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",  # nothing runs long enough to be compiled well
     "spark.ui.showConsoleProgress": "false", "spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1",
 }  # fmt: skip
@@ -49,10 +51,7 @@ def started(master: str = "local[1]", **settings: str) -> Any:
 def cluster() -> Any:
     """A session on a cluster of processes of this machine: a master, and two workers with an executor each."""
     settings = {"spark.executorEnv.PYTHONPATH": os.environ.get("PYTHONPATH", "")}
-    small = {
-        f"spark.sql.files.{name}": "64k" for name in ("maxPartitionBytes", "openCostInBytes")
-    }  # so that a scan has many tasks
-    return started("local-cluster[2,1,1024]", **settings, **small)
+    return started("local-cluster[2,1,1024]", **settings)
 
 
 def executors(session: Any) -> list[int]:

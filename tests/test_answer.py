@@ -194,7 +194,8 @@ def test_a_number_says_its_errors_by_their_names() -> None:
 def test_a_table_shows_its_first_cells_and_how_many_more_there_are() -> None:
     many = answer(np.linspace(0, 1, 50), 0.1, hr.marginal("age"), labels=(("age", tuple(range(50))),))
     assert "… and 30 more" in str(many) and "… and 30 more" in many._repr_html_()
-    assert len(str(many).splitlines()) == 1 + 1 + 20 + 1
+    assert len(str(many).splitlines()) == 1 + 1 + 20 + 1 + 1
+    assert "cells have too few rows to tell them from 0" in str(many)
     assert "guaranteed ±" in str(many) and "typical ±" in str(many)
 
 
@@ -231,4 +232,21 @@ def test_pictures_have_a_bar_a_cell_and_both_errors() -> None:
 def test_a_picture_shows_dollars_as_dollars() -> None:
     priced = answer(np.ones(2), 0.1, hr.count({"$a_{": "$\\frac$"}), labels=(("$a_{", ("$\\frac$", "$b_{$")),)).plot()
     priced.figure.canvas.draw()  # mathematics that is none would be refused here
-    assert priced.get_xticklabels()[1].get_text() == r"\$b_{\$"
+    assert priced.get_yticklabels()[1].get_text() == r"\$b_{\$"
+
+
+def test_a_cell_whose_interval_covers_the_whole_range_is_called_uninformative() -> None:
+    """Few rows: the mean of a group of three is known to be in its range, which a number after ± would hide."""
+    frame = pd.DataFrame({"group": ["a"] * 3000 + ["b"] * 3, "pay": [10] * 2000 + [40] * 1003})
+    universe = hr.Universe(group=hr.Categories(["a", "b"]), pay=hr.Integers(0, 50))
+    session = hr.open(frame, universe=universe, budget=hr.Budget(1.0, 1e-6), seed=0, progress=False)
+    means = session.ask(hr.group_by("group").mean("pay"))
+    assert np.isfinite(means.error[0]) and np.isinf(means.error[1])
+    assert means.interval[0][1] == 0 and means.interval[1][1] == 50  # clipped to the attribute's range
+    assert "1 of 2 uninformative" in repr(means) and "± inf" not in repr(means)
+    assert "uninformative: the interval covers the whole range" in str(means)
+    assert "uninformative" in means._repr_html_() and means.to_frame()["upper"][1] == 50
+    assert hr.serialize.loads(hr.serialize.dumps(means)) == means
+    assert means.plot() is not None
+    one = session.ask(hr.mean("pay", where=hr.count(group="b")))
+    assert one.error is None and "the interval covers the whole range" in str(one)

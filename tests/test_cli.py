@@ -18,6 +18,7 @@ from typer.testing import CliRunner
 
 from hedgerow import demo
 from hedgerow.cli import app
+from hedgerow.demo import association
 from hedgerow.query.counts import count
 from hedgerow.research.stories import false_discovery
 
@@ -72,6 +73,16 @@ def test_the_demo_says_its_headline_and_saves_its_picture(ran) -> None:
     picture = ElementTree.parse(folder / "error-by-questions.svg")
     lines = picture.findall(".//{http://www.w3.org/2000/svg}polyline")
     assert [len(line.get("points", "").split()) for line in lines] == [25] * 4
+
+
+def test_the_demo_tells_an_association_and_draws_it(ran) -> None:
+    output, folder = ran
+    said = " ".join(output.split())
+    assert "No doctor's visit in a year:" in said and "The guaranteed bars prove" in said
+    assert "Strongest associations by Cramér's V, free too:" in said
+    drawn = (folder / "visits-by-group.svg").read_text()
+    assert drawn.count("<circle") == drawn.count('class="bar"') == len(association.GROUPS)
+    assert "pays 95 %" in drawn and "excellent health" in drawn
 
 
 def test_the_table_of_the_demo_has_both_errors_the_truth_and_no_wide_bar(ran) -> None:

@@ -57,3 +57,32 @@ def test_what_is_compiled_while_a_table_is_read_is_what_its_model_needs() -> Non
     """One kind of arguments each, and none that is compiled only later."""
     said = subprocess.run([sys.executable, "-c", COMPILED_FIRST], check=True, capture_output=True, text=True).stdout
     assert said.splitlines() == ["1 1 1 1", "1 1 1 1"]
+
+
+FIRST_ANSWERS = """
+import sys
+import numpy as np
+import hedgerow as hr
+from hedgerow.model.hypothesis import Hypothesis
+
+sizes = {f"c{i}": 12 + i for i in range(12)}
+universe = hr.Universe.from_sizes(sizes)
+names, draws = list(sizes), np.random.default_rng(1)
+made = Hypothesis(universe, final=True)
+made.add_factors({s: draws.normal(size=universe.sizes(s)) for s in zip(names, names[1:], names[2:])})
+found = [made.marginal(s).tobytes() for s in [("c0", "c1", "c2"), ("c0", "c11"), ("c1", "c5", "c9"), ("c3",)]]
+import hashlib
+print(hashlib.sha256(b"".join(found)).hexdigest(), "numba" in sys.modules)
+"""
+
+
+@pytest.mark.parametrize("patience", ["1e9", "-1"])
+def test_the_first_answers_of_a_model_need_no_compiler_and_have_the_bits_of_compiled_code(patience) -> None:
+    patient = FIRST_ANSWERS.replace(
+        "import sys", f"import sys\nimport hedgerow._compiled as c\nc.PATIENCE = {patience}"
+    )
+    said = subprocess.run([sys.executable, "-c", patient], check=True, capture_output=True, text=True).stdout
+    digest, compiled = said.split()
+    assert compiled == str(patience == "-1")
+    ready = subprocess.run([sys.executable, "-c", FIRST_ANSWERS], check=True, capture_output=True, text=True).stdout
+    assert ready.split()[0] == digest

@@ -3,23 +3,34 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import re
+import shlex
+import subprocess
+import sys
 import warnings
 from pathlib import Path
 from types import ModuleType
 
+import doc_pictures
+import matplotlib
 import numpy as np
 import pandas as pd
 import pytest
 
 import hedgerow as hr
+from hedgerow.demo import path as bundled
 from hedgerow.errors import NotPrivateWarning
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
 PAGES = sorted([ROOT / "README.md", *DOCS.rglob("*.md")])
 GUIDES = ("owner.md", "analyst.md")  # which tests/cli/test_guides.py walks through, one after the other
-WITH_EXAMPLES = [page for page in PAGES if "```python" in page.read_text() and page.name not in GUIDES]
+CODE = re.compile(r"^```(python|sh)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+WITH_EXAMPLES = [page for page in PAGES if CODE.search(page.read_text()) and page.name not in GUIDES]
 
 
 @pytest.mark.parametrize("page", WITH_EXAMPLES, ids=lambda page: page.name)
@@ -29,11 +40,36 @@ def test_the_examples_of_a_page_run_in_order_as_printed(page, tmp_path, monkeypa
     n = 100_000
     people = {"age": rng.integers(17, 90, n), "sex": rng.choice(["F", "M"], n), "smoker": rng.random(n) < 0.3}
     pd.DataFrame(people).to_csv("people.csv", index=False)  # the reader's own table
+    pd.read_parquet(bundled()).to_csv("visits.csv", index=False)  # as `hedgerow demo --table visits.csv` writes it
     names: dict[str, object] = {}
     with warnings.catch_warnings():
         warnings.simplefilter("error", NotPrivateWarning)  # a page does nothing that is not private
-        for block in re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL):
-            exec(compile(block, page.name, "exec", dont_inherit=True), names)
+        for kind, block in CODE.findall(page.read_text()):
+            if kind == "sh":
+                doc_pictures.run_shell(block)
+            else:
+                exec(compile(block, page.name, "exec", dont_inherit=True), names)
+    plt.close("all")
+
+
+def test_the_commands_of_the_readme_run_in_order_as_printed(tmp_path) -> None:
+    """From a folder with nothing in it, but for what its Python leaves, which the test above runs."""
+    readme = (ROOT / "README.md").read_text()
+    commands = [line.split("#")[0].strip() for line in re.findall(r"^    (hedgerow .*)$", readme, re.MULTILINE)]
+    commands = [line.partition("   ")[0] for line in commands if "serve" not in line]
+    assert commands[0] == "hedgerow demo --table visits.csv" and len(commands) == 7
+    environment = {**os.environ, "HEDGEROW_LEDGER_KEY_FILE": str(tmp_path / "key"), "COLUMNS": "120"}
+
+    def run(line: str) -> str:
+        _, *words = shlex.split(line)
+        more = ["--yes"] if words[0] in ("init", "open") else []
+        given = [sys.executable, "-m", "hedgerow.cli", *words, *more]
+        done = subprocess.run(given, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120)
+        assert done.returncode == 0, (line, done.stderr)
+        return done.stdout
+
+    said = [run(line) for line in commands if "visits.hedgerow" not in line]
+    assert "20,190" in said[0] and (tmp_path / "hedgerow.toml").exists() and "mean('visits')" in said[-1]
 
 
 def test_the_pages_with_examples_are_found() -> None:

@@ -12,10 +12,11 @@ import polars as pl
 import pytest
 from people import SMALL, frame, opened
 from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.compose import ColumnTransformer
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import FunctionTransformer
+from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, OneHotEncoder, StandardScaler
 from sklearn.utils import estimator_checks
 
 import hedgerow as hr
@@ -61,7 +62,9 @@ def test_a_model_fits_columns_by_name_and_predicts_on_my_frame(session, mine, ki
     model = kind(session, target=target_of(kind), features=FEATURES).fit()
     predicted = model.predict(mine)
     assert predicted.shape == (len(mine),)
-    assert model.coef_names_ == ("age", "sex=F", "sex=M") and model.coef_.shape[-1] == 3
+    assert model.coef_names_ == ("age", "sex=M") and model.coef_.shape[-1] == 2
+    full = kind(session, target=target_of(kind), features=FEATURES, coding="full").fit()
+    assert full.coef_names_ == ("age", "sex=F", "sex=M") and full.coef_.shape[-1] == 3
     assert list(model.feature_names_in_) == FEATURES and model.n_features_in_ == 2
     assert model.source_ in ("hypothesis", "repeat") and model.cost_ == 0
     assert model.error_bound_ is None or model.error_bound_ > 0
@@ -92,8 +95,35 @@ def test_probabilities_are_those_of_the_scores(session, mine) -> None:
     assert np.allclose(np.log(p), model.predict_log_proba(mine))
 
 
+def test_effects_are_mean_predictions_with_a_feature_set_to_each_value(session, mine) -> None:
+    model = LogisticRegression(session, target="smoker", features=FEATURES).fit()
+    effects = model.effects()
+    assert effects.columns.tolist() == ["feature", "value", "prediction", "difference"]
+    assert effects.feature.tolist() == ["age"] * 8 + ["sex"] * 2 and effects.difference[0] == effects.difference[8] == 0
+    records = session.synthetic(20_000)
+    for row in effects.itertuples():
+        expected = model.predict_proba(records.assign(**{row.feature: row.value}))[:, 1].mean()
+        assert row.prediction == pytest.approx(expected, abs=0.01)
+    number = LinearRegression(session, target="age", features=["sex"]).fit().effects()  # in the units of the target
+    assert number.prediction.between(0, 7).all()
+    assert set(model.coefficients_.basis) == {"bootstrap"} and np.isfinite(model.coefficients_.error).all()
+
+
+def test_calibration_compares_predicted_with_observed_shares(session, mine) -> None:
+    model = LogisticRegression(session, target="smoker", features=FEATURES).fit()
+    free, own = model.calibration(), model.calibration(mine, bins=4)
+    assert free.share.sum() == pytest.approx(1) and (free.predicted - free.observed).abs().max() < 0.1
+    assert len(own) <= 4 and own.predicted.is_monotonic_increasing
+    assert (own.share * own.observed).sum() == pytest.approx((mine.smoker).mean())
+    several = LogisticRegression(session, target="region", features=["age"]).fit()
+    with pytest.raises(InvalidInput, match=r"Calibration must be of two classes. Found 4"):
+        several.calibration()
+    with pytest.raises(InvalidInput, match=r"Effects must be of a number or of two classes. Found 4"):
+        several.effects()
+
+
 def coded_features(mine: pd.DataFrame) -> np.ndarray:
-    return np.column_stack([(mine.age - 3.5) / 3.5, mine.sex == "F", mine.sex == "M"]).astype(float)
+    return np.column_stack([(mine.age - 3.5) / 3.5, mine.sex == "M"]).astype(float)
 
 
 def test_several_classes_have_one_row_of_coefficients_each(session, mine) -> None:
@@ -202,8 +232,39 @@ def test_a_pipeline_prepares_my_frame_and_names_the_features(session, mine) -> N
     model.fit(raw[FEATURES], raw.smoker)
     plain = LogisticRegression(session, target="smoker", features=FEATURES).fit()
     assert np.array_equal(model.predict(raw), plain.predict(mine)) and model.score(raw, raw.smoker) == plain.score(mine)
-    assert plain.get_feature_names_out().tolist() == ["age", "sex=F", "sex=M"]
-    assert model[-1].get_feature_names_out().tolist() == ["age", "sex=F", "sex=M"]
+    assert plain.get_feature_names_out().tolist() == ["age", "sex=M"]
+    assert model[-1].get_feature_names_out().tolist() == ["age", "sex=M"]
+
+
+def test_columns_pass_through_a_column_transformer_with_its_names_or_without(session, mine) -> None:
+    plain = LogisticRegression(session, target="smoker", features=FEATURES).fit()
+    for verbose in (True, False):
+        through = ColumnTransformer(
+            [("numbers", "passthrough", FEATURES[:1]), ("rest", "passthrough", FEATURES[1:])],
+            verbose_feature_names_out=verbose,
+        )
+        model = Pipeline([("columns", through), ("model", LogisticRegression(session, target="smoker"))])
+        model.set_output(transform="pandas").fit(mine[FEATURES], mine.smoker)
+        assert np.array_equal(model.predict(mine[FEATURES]), plain.predict(mine))
+        assert list(model[-1].feature_names_in_) == FEATURES
+    polars_frame = pl.from_pandas(mine[FEATURES]).rename({"age": "numbers__age"})
+    assert np.array_equal(plain.predict(polars_frame), plain.predict(mine))
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        ColumnTransformer([("hot", OneHotEncoder(sparse_output=False), ["sex"]), ("rest", "passthrough", ["age"])]),
+        StandardScaler(),
+        MinMaxScaler(),
+    ],
+    ids=["one-hot", "standard", "unit"],
+)
+def test_what_the_session_does_itself_is_refused_with_the_way_out(session, mine, step) -> None:
+    columns = ["age"] if not isinstance(step, ColumnTransformer) else FEATURES
+    model = Pipeline([("step", step), ("model", LogisticRegression(session, target="smoker"))])
+    with pytest.raises(InvalidInput, match=r"The session scales numbers and encodes categories itself.*synthetic"):
+        model.set_output(transform="pandas").fit(mine[columns], mine.smoker)
 
 
 def test_the_rows_of_a_frame_do_not_change_a_fit(session, mine) -> None:
@@ -256,10 +317,10 @@ def test_importing_the_package_does_not_load_scikit_learn() -> None:
 @pytest.mark.parametrize(
     ("use", "message"),
     [
-        (lambda s: LogisticRegression(s).fit(frame(5), "smoker"), r"X must be a list of column names. Found DataFrame"),
+        (lambda s: LogisticRegression(s).fit(frame(5), "smoker"), r"X must be a list of column names, or a frame. Found DataFrame"),
         (lambda s: LogisticRegression(s).fit(["age"], [0, 1]), r"The target must be the name of a column. Found list"),
         (lambda s: LogisticRegression(s, features=["age"]).fit(), r"The target must be the name of a column. Found NoneType"),
-        (lambda s: LogisticRegression("table").fit(["age"], "smoker"), r"session must be a Session or a Release. Found str"),
+        (lambda s: LogisticRegression("table").fit(["age"], "smoker"), r"session must be a session, a release or a connection. Found str"),
         (lambda s: LinearSVC(s).fit(["age"], "region"), r"The target of Hinge must have two values. Found 'region' with 4"),
         (lambda s: LinearRegression(s, radius=None).fit(["age"], "region"), r"Squared must be minimised over a bounded set"),
         (lambda s: LinearRegression(s).fit(["age", "height"], "region"), r"An attribute must be one of .* Found 'height'"),
@@ -281,3 +342,25 @@ def test_a_bad_fit_is_refused_by_name(session, use, message) -> None:
 def test_predicting_before_fitting_is_refused(session, mine) -> None:
     with pytest.raises(NotFittedError):
         LogisticRegression(session, target="smoker").predict(mine)
+
+
+def test_rows_in_other_units_are_refused_and_arrays_are_taken_in_the_order_of_the_features() -> None:
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"age": rng.integers(17, 90, 400), "pay": rng.uniform(0, 100, 400)})
+    frame["smoker"] = rng.random(400) < frame["age"] / 90
+    universe = hr.Universe(age=hr.Integers(17, 90), pay=hr.Range(0, 100, 10), smoker=hr.Flag())
+    with pytest.warns(hr.errors.NotPrivateWarning):
+        session = hr.open(frame, universe=universe, budget=hr.Budget(1.0, 1e-5), seed=1)
+    model = hr.estimators.LogisticRegression(session, target="smoker", features=["age", "pay"])
+    X = frame[["age", "pay"]]
+    expected = model.fit().predict(X)
+    assert (model.fit(X.to_numpy(), frame["smoker"]).predict(X.to_numpy()) == expected).all()
+    scaled = (X - X.mean()) / X.std()
+    for rows in (scaled, scaled.to_numpy()):
+        with pytest.raises(InvalidInput, match=r"in the units of the universe\. Found 'age'"):
+            model.fit(rows, frame["smoker"])
+        with pytest.raises(InvalidInput, match="in the units of the universe"):
+            model.predict(rows)
+    with pytest.raises(InvalidInput, match=r"one column for each of the features age, pay\. Found an array of shape"):
+        model.fit(np.zeros((400, 5)), frame["smoker"])
+    assert len(model.predict(pd.DataFrame({"age": [5.0], "pay": [3.0]}))) == 1  # single rows are clamped, as in a table

@@ -25,6 +25,7 @@ HELPERS = {
     "_duration",
     "_extras",
     "_html",
+    "_numbers",
     "_json",
     "_renamed",
     "_memory",
@@ -46,19 +47,23 @@ LAYERS = [  # a module sees the layers above it in this list, and its own folder
     {"model", "drafting"},
     {"textbook"},
     {"engine", "erm", "generalise"},
+    {"display"},
     {"answer"},
     {"serialize"},  # the forms of all that is below
     {"sql", "ledger"},
     {"report"},
     {"answering"},
     {"release_file"},
+    {"workload_reading"},
     {"session", "profiles"},
     {"opening"},
     {"estimators", "wire", "planning"},
     {"client"},
     {"hedgerow"},  # the public names
     {"demo"},
+    {"assistants"},
     {"server"},
+    {"console"},
     {"cli"},
 ]
 SEES_ONLY = {  # and the helpers
@@ -73,6 +78,8 @@ SEES_ALSO = {
         "hedgerow.data.contributions",  # which rows of a person stay
         "hedgerow.data.spark_frame",  # how a cluster hands over rows
         "hedgerow.data.redaction",
+        "hedgerow.data.row_store",  # rows by their number, for descent by statistical queries
+        "hedgerow.textbook.descent_by_queries",
     },
 }
 BESIDE = {"audit", "research", "unsafe"}  # they see everything, and are seen by few
@@ -81,8 +88,14 @@ SEES_BESIDE = {
     "planning": {"unsafe"},
     "hedgerow": {"audit", "unsafe"},
     "cli": {"audit", "research"},
-}  # a demo's and a plan's rows are public
-DOORS_TO_RESEARCH = {"cli", "research", "hedgerow.audit.__main__"}  # rooms or modules; the product does without
+    "console": {"research", "unsafe"},
+}  # a demo's, a tour's and a plan's rows are public
+DOORS_TO_RESEARCH = {
+    "cli",
+    "console",
+    "research",
+    "hedgerow.audit.__main__",
+}  # rooms or modules; the product does without
 BY_TEXT = (
     "__init__.py",
     "_deprecated.py",

@@ -26,44 +26,53 @@ SHARED = {"HuberRegressor", "Lasso", "LinearRegression", "LinearSVC", "LogisticR
 # Last words of class names that are no terms of ours: of programming, of mathematics, of Python's database interface, and scikit-learn's.
 ORDINARY = listed(
     """
-    application body call dataset endpoint metrics practical rate refusal registry reply request service theory token trail
-    absolute account accountant aggregate alias amount analyst appending array askable association author auto axis balance ball
-    behind best binding book box broken cache candidate case cashier category chain clause close coder combination config
-    conjunction connection content contrast contribution convex copyable correlation cover csv cursor custom database
-    date descent dialect difference digit discovery distribution dp draw durable entropy erratum estimate euclidean exceeded
-    exponential extra family feature file filter finding fit flag fold forest form function gap gaussian general group head
-    hinge histogram history holdout huber index input inspection instance integer judge knowledge laplace large lasso limit line
-    linear lock logistic lost mean median metric minimize minimum mixture model move moved name need node norm not number
-    objective option order outcome overview pair parity part perturbation pick pinball planned planner pmw point poisson
-    polytope pool postgres potential precomputed prediction prior problem process product progress publication publishing
-    quantile quote quotient range ratio reading recorder refit regression regressor repeated report respondent result ridge rule
-    run sample sampling schedule schema scope score scored scorer scq seeded series session set setting sgd share shelf simplex
-    size snapshot solver spending sqlite squared standing statement step stopping store subsampled sum summary surrogate svc
-    table tail target term thread threshold time top total transcript tree turn unavailable unconstrained uniform variance
-    vector verdict walk warning watch wolfe
-    practical registry theory
+    absolute account accountant adversary aggregate alias amount analyst appending application approval array askable
+    association author auto axis balance ball behind best binding body book box broken cache call candidate case
+    cashier category chain choice clause close coder combination commit config conjunction connection content contrast
+    contribution convex copyable correlation cover csv cursor custom database dataset date descent desk dialect
+    difference digit discovery distribution dp drafting draw drawing durable effect end endpoint entropy erratum
+    estimate euclidean exceeded exploration exponential extra family feature file filter finding fit flag fold forest
+    form frame function gap gateway gaussian general goal group head hinge histogram history holdout host huber index
+    input inspection instance integer job journal judge knowledge laplace large lasso limit line linear list lock
+    logistic lost mark mean median meter metric metrics minimize minimum mixture model move moved name need needed
+    node norm not number objective option order outcome overview page pair panel parity part perturbation phase pick
+    pinball place planned planner pmw point poisson polytope pool postgres potential practical precomputed prediction
+    prior problem process product progress publication publishing quantile queue quote quotient range rate ratio
+    reading recorder refit refusal registrar registration registry regression regressor repeated replica replicate
+    reply report request resource respondent response result ridge rule run sample sampling schedule schema scope
+    score scored scorer scq search seeded series service session set setting sgd share shelf simplex site size
+    snapshot solver spending sqlite squared standing state statement step stopping store subsampled sum summary
+    support surrogate survival svc table tail target task term theory thread threshold time token tool top total trail
+    transcript tree trend turn unavailable unconstrained uniform upload variance vector verdict visit walk warning
+    watch wolfe
     """
 )
 
 # Words of module names that are no terms of ours.
 MODULE_WORDS = listed(
     """
-    api app client connection dataset limit openapi outcome people remote server service setting trail
-    account amplification analyst answering askable asking audit auto backend batch binding broken by cache candidate case
-    certified chain chart check cli coding compiled composed container contrast contribution conversion convex counting csv
-    cursor custom data date db demo deprecated descent desk dialect discovery document draft drafting durable duration dwork
-    elementary environment erm errata erratum estimator exact expected extra false family feature file filter first fish fit
-    flat frame frank free gallery game general generalise gradient group hard histogram history holdout html inspection instance
-    interface json junction kernel kind largest lasso layout learned line linear many measure memory merged metrics minimize
-    minimum mirror mixture model monitor multi multiplicative mwem noisy number objective offline on one only opening order
-    output over own owner page pair parquet parse perturbation perturbed planned planning pmw postgres potential practical
-    preparing privacy private problem process progress public publication publish published publishing rate ratio read reader
-    redaction refit registry renamed report research result roth run sampled sampling scaling schema scope scoring scq
-    search selection serialize session set sgd shared shrinkage signing simulation size small snapshot solver spark sparse
-    spending spill sql sqlite starting state statement statistics store stored story stream structured subsampled sum summary
-    syntax synthetic table talwar textbook theorem theory thread time transfer tree triangulation turn type ullman uniform
-    unsafe url vector wang warning weight weighted whitened width wire wolfe wording
-    attached category difference flag frequent integer profile quantile range spread total truth
+    absent account amplification analyst answering api app appending approval argument arrival askable asking
+    assistant association attached audit auto backend batch binding broken buying by cache candidate case category
+    certified chain chart check choice cli client coding coefficient commit compiled completion composed confinement
+    connection console container contingency contrast contribution conversion convex counting csv cursor curve custom
+    data database dataset date db demo deprecated descent describing desk dialect difference discovery display
+    document draft drafting durable duration dwork effect elementary endpoint environment erm errata erratum estimator
+    exact expected explaining explanation exploration extra false family fault feature file filter first fish fit flag
+    flat form frame frank free frequent front function gallery game gateway general generalise gradient group guide
+    hard head header histogram history holdout html inspection instance integer interaction interface joint journal
+    json judging junction kernel kind largest lasso layout learned limit line linear localized lower many matrix
+    measure measured memory merged message metrics minimize minimum mirror mixture model monitor multi multiplicative
+    mwem noisy number objective odd offline on one only openapi opening order outcome output over own owner page pair
+    parquet parse people period perturbation perturbed picture planned planning pmw pool postgres potential practical
+    preparing privacy private problem process profile progress prospect protocol public publication publish published
+    publishing quantile queue quoting range rate ratio read reader reading redaction refit registering registrar
+    registration registry released remote renamed renyi replica replicate reply report request research resource
+    result roth rule run sampled sampling scaling schema scope scoring scq search selection sensitivity serialize
+    server service session set setting sgd shared shrinkage signing simulation site size small snapshot solver spark
+    sparse spending spill spread sql sqlite starting state statement statistical statistics store stored story stream
+    structured subsampled sum summary support syntax synthetic table talwar textbook theorem theory thread time title
+    token tool toolbox total tour trail transfer tree trend trial triangulation truth turn type ullman uniform unsafe
+    upload url vector visit wang warning weight weighted whitened width wire wolfe wording worker
     """
 )
 

@@ -53,6 +53,7 @@ class Watched(MemoryLog):
 
 BUDGET = hr.Budget(1.0, 1e-6)
 TABLE = frame(2000)
+FIRST = 3  # the overview and two choices: how many more a round has depends on its draws
 
 def opened(ledger):
     return hr.open(TABLE, universe=SMALL, budget=BUDGET, ledger=ledger, guard=0.0)
@@ -75,11 +76,11 @@ def interrupted(*stops):
         "spent": session.spent / BUDGET.total,
         "kept": all(repr(ledger.entries()[n].released) == was for n, was in released.items()),
         "lost": len(ledger.entries()) - len(entries),
-        "first": [repr(e.events) for e in entries[:8]],
+        "first": [repr(e.events) for e in entries[:FIRST]],
         "value": session.ask(hr.count(sex="F")).value,
     }
 
-whole = opened(hr.Accountant(BUDGET)).ledger.entries()[:8]
+whole = opened(hr.Accountant(BUDGET)).ledger.entries()[:FIRST]
 print(json.dumps([[repr(e.events) for e in whole], interrupted(4), interrupted(4, 8), interrupted(5)]))
 """
 

@@ -30,10 +30,12 @@ EVENTS = {
     "Exponential": "exponential",
     "FlippedRows": "scq",
     "Gaussian": "gaussian",
+    "HitRound": "hits",
     "Laplace": "laplace",
     "PerturbedObjective": "erm_objective_perturbation",
     "Planned": "planned",
     "PoissonSample": "amplification",
+    "RandomRuns": "private_search",
     "Repeated": "repeated",
     "RepeatedRows": "subsampled",
     "Subsampled": "subsampled",
@@ -45,6 +47,7 @@ MECHANISMS = {
     "drafting/kinds.py": "drafting",
     "drafting/numbers.py": "drafting",
     "drafting/selection.py": "drafting",
+    "engine/matrix.py": "matrix",
     "engine/over_time.py": "blocks",
     "engine/practical/certificate/certified_bounds.py": "certificate",
     "engine/practical/certificate/certificate_purchase.py": "certificate",
@@ -57,6 +60,7 @@ MECHANISMS = {
     "engine/practical/fit/residuals.py": "residuals",
     "engine/sampling.py": "subsampled",
     "engine/theory.py": "pmw",
+    "erm/search.py": "private_search",
     "erm/solver.py": "allowance",
     "erm/solvers/frank_wolfe.py": "erm_frank_wolfe",
     "erm/solvers/frank_wolfe_general.py": "erm_frank_wolfe",
@@ -80,6 +84,8 @@ MECHANISMS = {
     "textbook/descent_by_queries.py": "descent_by_queries",
     "textbook/mwem.py": "mwem",
     "textbook/oracles.py": "convex_pmw",
+    "textbook/localized_oracle.py": "convex_pmw",
+    "textbook/oracle_choice.py": "convex_pmw",
     "textbook/pmw.py": "pmw",
     "textbook/scq.py": "scq",
     "textbook/small_db.py": "small_db",
@@ -91,15 +97,17 @@ NO_MECHANISM = {
     "research/games.py": "simulations of their own tables",
     "research/monitors.py": "simulations of their own populations: see transfer",
     "textbook/multiplicative_weights.py": "learns from losses that are public",
+    "textbook/noisy_mirror_descent.py": "its caller draws the noise: see erm_mirror_descent",
     "erm/solvers/descent.py": "steps of a plan",
     "erm/solvers/minimum.py": "finds a minimum, and proves that it is near: see erm_output_perturbation",
     "engine/practical/bars/error_bars.py": "reads released values",
+    "engine/practical/bars/count_bars.py": "reads released values",
     "engine/practical/fit/corrections.py": "draws records of a public model: see merging",
     "model/hypothesis.py": "draws records of a public model",
     "model/mixture.py": "draws records of public models",
     "demo/__init__.py": "asks a session, and itself draws only on a public table",
 }
-DRAWS = {"charge", "open_round", "choose", "sample", "draw_rows", "flips"}
+DRAWS = {"charge", "open_round", "choose", "sample", "draw_rows", "draw_runs", "flips"}
 
 
 def parts_of(text: str) -> dict[str, str]:

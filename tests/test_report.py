@@ -62,9 +62,97 @@ def test_what_is_not_finite_is_null() -> None:
 
 def test_a_session_says_in_a_terminal_and_a_notebook_what_it_spent(session) -> None:
     for shown in (str(session), session._repr_html_()):
-        assert "epsilon" in shown and "NO: the noise comes from a seed" in shown and "20000" in shown
+        assert (
+            "epsilon" in shown
+            and "NO: the noise comes from a seed" in shown
+            and "20,000" in shown
+            and "% of the budget (rho" in shown
+        )
 
 
 def test_a_universe_lists_its_attributes() -> None:
     assert "sex: Categories, 2: F, M" in str(SMALL)
     assert "<td>sex</td><td>Categories</td><td>2</td><td>F, M</td>" in SMALL._repr_html_()
+
+
+@pytest.fixture
+def shared_ledger(tmp_path):
+    """A ledger on which ana asked seven questions, some of which are composed of many counts, and bob bought one."""
+    asked = [
+        hr.count(sex="F"),
+        hr.mean("age", where=hr.count(sex="F")),
+        hr.median("age"),
+        hr.marginal("region"),
+        hr.group_by("region").mean("age"),
+        hr.count(sex="M") | hr.count(smoker=True),
+        hr.difference(hr.mean("age", where=hr.count(smoker=True)), hr.mean("age", where=hr.count(smoker=False))),
+        hr.count(age=(3, 5), sex="F", smoker=True),
+    ]
+    open_again = {"ledger": f"sqlite:///{tmp_path / 'people.ledger'}", "reserve": 0.3}
+    with opened(frame(), analyst="ana", **open_again) as session:
+        for query in asked[:-1]:
+            session.ask(query)
+    with opened(frame(), analyst="bob", **open_again) as session:
+        bought = session.ask(asked[-1], within=0.004)
+    assert bought.source == "measured"
+    with opened(frame(), **open_again) as session:
+        yield session, asked
+
+
+def test_a_report_lists_what_people_asked_and_not_what_it_is_composed_of(shared_ledger) -> None:
+    session, asked = shared_ledger
+    report = session.report(everybody=True)
+    assert [repr(answer.query) for answer in report.answers] == [repr(query) for query in asked]
+    assert len(report.parts) > 5  # nothing is lost
+    for words in ("Mean of age where sex is F", "Median of age", "Rows where sex is M or smoker holds"):
+        assert words in report.html
+
+
+def test_names_and_times_are_in_a_report_for_the_owner_only(shared_ledger) -> None:
+    session, _ = shared_ledger
+    for report in (session.report(everybody=True), session.report()):
+        assert "bob" not in report.html + report.json and all(not charge.when for charge in report.charges)
+    report = session.report(everybody=True, names=True)
+    assert "bob" in report.html and {charge.who for charge in report.charges} == {"", "bob"}
+    assert all(charge.when for charge in report.charges)
+    assert sum(charge.cost for charge in report.charges) == pytest.approx(session.spent)
+
+
+def test_a_cover_says_what_was_spent_as_an_epsilon_and_whom_it_protects() -> None:
+    report = opened(frame()).report()
+    cover = report.html.partition("</section>")[0]
+    assert f"{report.facts['spent_epsilon']:.4g}" in cover and "Nothing here is protected" in cover  # a seed
+    assert "any one row" in cover and "ε if alone" in report.html and "@media print" in report.html
+    pure = opened(frame(), budget=hr.Budget(1.0, 0.0)).report()
+    assert "ε if alone" not in pure.html and report.facts["spent_epsilon"] <= 1
+
+
+def test_a_memory_ledger_has_no_names_to_tell() -> None:
+    assert all(not charge.who and not charge.when for charge in opened(frame(200)).report(names=True).charges)
+
+
+def test_groups_of_a_statement_are_told_by_their_values(session) -> None:
+    session.sql("SELECT region, count(*) FROM data WHERE smoker GROUP BY region")
+    session.sql("SELECT region, avg(age) FROM data GROUP BY region")
+    session.ask(hr.count(region=1))
+    page = session.report().html
+    assert "<p>Rows where smoker holds, by region</p>" in page and "<p>Mean of age, by region</p>" in page
+    assert "Rows where region is 1" in page and "mask(" not in page  # a question alone stays a line
+
+
+def test_the_error_of_a_coefficient_is_called_guaranteed_only_if_it_is(session) -> None:
+    session.ask(hr.minimize(hr.losses.Logistic(target="smoker", features=["age"]), over=hr.L2Ball(5.0)))
+    page = session.report().html
+    models = page[page.index("<h3>Models</h3>") :]
+    head = models[models.index("<thead>") : models.index("</thead>")]
+    assert "the error is" in head and "guaranteed" not in head
+
+
+def test_a_bought_answer_tells_its_price_as_a_share_of_the_budget() -> None:
+    session = opened(frame(), budget=hr.Budget(1.0, 1e-6), reserve=0.3)
+    free = session.ask(hr.count(sex="F", smoker=True))
+    paid = session.ask(hr.count(sex="F", smoker=True), within=0.9 * free.error)
+    page = session.report().html
+    share = paid.cost / session.budget.total
+    assert f"measured, {paid.cost:.3g} ρ, {share:.1%} of the budget" in page
+    assert "answers that had to be more accurate" in page

@@ -145,6 +145,7 @@ def test_the_promise_is_kept_with_the_operating_systems_randomness(budget):
     assert not any(itertools.islice(games_played, 2))
 
 
+@pytest.mark.audit
 @pytest.mark.parametrize("budget", [PURE, APPROXIMATE], ids=["pure", "approximate"])
 def test_the_game_sees_a_mechanism_with_a_tenth_of_the_rows_fail(budget):
     rows = math.ceil(pmw.rows_needed(budget, 0.15, BETA, QUERIES, UNIVERSE.size))
@@ -185,6 +186,7 @@ def mwem_failures(config: mwem.MWEMConfig, budget: Budget, noise_of: Callable[[i
         yield not (released.stopped and worst <= config.error)
 
 
+@pytest.mark.audit
 @pytest.mark.parametrize(
     ("budget", "step"),
     [
@@ -203,6 +205,7 @@ def test_theorem_12_6_holds_at_the_number_of_rows_with_our_constants(budget, ste
     assert is_kept(mwem_failures(config, budget), BETA, 3 * BETA)
 
 
+@pytest.mark.audit
 def test_offline_release_keeps_the_promise_at_its_own_smaller_number_of_rows():
     rows = math.ceil(mwem.rows_needed(APPROXIMATE, 0.05, BETA, len(WORKLOAD), BITS.size))
     config = mwem.configure(APPROXIMATE, cells=BITS.size, scale=rows, queries=len(WORKLOAD), beta=BETA)
@@ -210,6 +213,7 @@ def test_offline_release_keeps_the_promise_at_its_own_smaller_number_of_rows():
     assert not next(mwem_failures(config, APPROXIMATE, lambda seed: Noise()))
 
 
+@pytest.mark.audit
 def test_the_harness_sees_an_offline_release_with_a_tenth_of_the_rows_fail():
     rows = math.ceil(mwem.rows_needed(APPROXIMATE, 0.05, BETA, len(WORKLOAD), BITS.size))
     config = mwem.configure(APPROXIMATE, cells=BITS.size, scale=rows, queries=len(WORKLOAD), beta=BETA)

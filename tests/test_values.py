@@ -10,13 +10,14 @@ import hedgerow
 
 PACKAGE = Path(hedgerow.__file__).parent
 GROW = {  # what is added to while it is made, by the one that makes it
+    "console/page_request.py PageRequest",  # the form is read after the visit is checked
     "data/owner_inspection.py ColumnInspection",
     "data/value_counts.py ValueCounts",
     "engine/practical/free_answers.py FittedModel",
     "erm/exact_sums.py Digits",
     "privacy/accounts.py Bills",
     "privacy/bills.py Bill",
-    "server/api.py Call",
+    "server/endpoint.py Call",
     "server/problems.py Refusal",  # an exception: Python sets its traceback
 }
 

@@ -1,7 +1,6 @@
 """Seeded transcripts of every mechanism on tables that are written down here.
 
-    python tests/transcripts.py --store               store those that hold on every machine in transcripts.json
-    python tests/transcripts.py --store-least         store those of textbook and privacy alone
+    python tests/transcripts.py --store               store those of textbook and privacy in transcripts.json
     python tests/transcripts.py --write before.json   write all of them, to the last bit
     python tests/transcripts.py --compare before.json run them again and name those that differ in any bit
 
@@ -9,9 +8,8 @@ A change that should change no result is checked on one machine: ``--write`` bef
 ``test_transcripts`` compares the stored ones on every machine, to a tolerance that it derives. A result that changes on
 purpose is stored anew, with the change.
 
-Fitted sessions (``FITTED``) are not stored. A fit stops at a tolerance that is far above rounding, and each of its steps
-follows from the last: a bit that differs between two processors becomes a hundredth of an answer, or another choice. Stored
-is what such a session draws before its first fit, the transcripts named "overview"; tests/engine states what a fit must be.
+Stored are those of textbook and privacy alone (``KEPT``). What a session answers follows from a fit, which stops at a tolerance
+far above rounding: a bit that differs between two processors becomes a hundredth of an answer, or another choice.
 
 Each transcript is a function without arguments that gives numbers, strings, lists and dicts. They go through the public
 surface wherever there is one; what is imported from inside the package is listed once, below. The tables are made of raw
@@ -109,10 +107,6 @@ def bill(session: hr.Session) -> dict[str, Any]:
         "spent epsilon": session.spent_epsilon,
         "log": counted([(type(entry.event).__name__, entry.cost) for entry in session.log]),
     }
-
-
-FITTED = ("practical session", "release, ", "release of", "bundled demo", "convex, practical", "session estimator")
-"""How the names of transcripts begin whose answers come from a fit."""
 
 
 # Tables
@@ -264,7 +258,9 @@ def overview(session: hr.Session) -> Any:
 
     A choice and a certificate compare the table with what was fitted.
     """
-    drawn = itertools.takewhile(lambda entry: entry.why in ("prefit: marginal", "prefit: residual"), session.log)
+    drawn = itertools.takewhile(
+        lambda entry: entry.why in ("prefit: marginal", "prefit: residual", "prefit: residuals"), session.log
+    )
     return [[[plain(event) for event in entry.events], entry.cost, entry.why, plain(entry.released)] for entry in drawn]
 
 
@@ -912,8 +908,6 @@ def bounds_of_theorems() -> Any:
 
 # Stored and compared
 
-KEPT = [name for name in TRANSCRIPTS if not name.startswith(FITTED)]
-"""The transcripts that hold on every machine."""
 OF_ROOMS = {
     "privacy": ("noise", "accounting"),
     "textbook": (
@@ -921,10 +915,10 @@ OF_ROOMS = {
         "bounds of theorems",
     ),
 }  # fmt: skip
-LEAST = [name for name in KEPT if name.startswith(sum(OF_ROOMS.values(), ()))]
+KEPT = [name for name in TRANSCRIPTS if name.startswith(sum(OF_ROOMS.values(), ()))]
 """The transcripts of textbook and privacy, whose results are the mechanisms of papers and stay as they are.
 
-All others follow from choices of this package, and are rewritten whenever one is made better. Their properties are tested where
+All others follow from choices of this package, and change whenever one is made better. Their properties are tested where
 they are made; a refactoring is checked by ``--write`` and ``--compare``, which run everything.
 """
 
@@ -963,15 +957,14 @@ def difference(before: Any, after: Any, rtol: float = 0.0, atol: float = 0.0, pa
 def main() -> int:
     parser = argparse.ArgumentParser(description="Seeded transcripts of every mechanism.")
     action = parser.add_mutually_exclusive_group(required=True)
-    action.add_argument("--store", action="store_true", help="store those that hold on every machine")
-    action.add_argument("--store-least", action="store_true", help="store those of textbook and privacy alone")
+    action.add_argument("--store", action="store_true", help="store those of textbook and privacy")
     action.add_argument("--write", type=Path, metavar="FILE", help="write all of them")
     action.add_argument("--compare", type=Path, metavar="FILE", help="name those that differ from the file in any bit")
     given = parser.parse_args()
     warnings.simplefilter("ignore", hr.NotPrivateWarning)
-    wanted = KEPT if given.store else LEAST if given.store_least else TRANSCRIPTS
+    wanted = KEPT if given.store else TRANSCRIPTS
     found = {name: recomputed(name) for name in wanted}
-    if given.store or given.store_least or given.write:
+    if given.store or given.write:
         lines = [f"{json.dumps(name)}: {json.dumps(found[name], ensure_ascii=False)}" for name in found]
         (given.write or STORED).write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
         return 0

@@ -106,6 +106,10 @@ PROMISES: tuple[Promise, ...] = (
         tests("tests/attacks/test_attacks_sql.py"), tests("tests/attacks/test_attacks_dialect.py"), tests("tests/attacks/test_attacks_spark.py"),
         tests("tests/attacks/test_attacks_cli.py"),
     )),
+    Promise("Privacy", "Whatever an AI assistant asks through the tools, one budget covers it, and a purchase stays within cap and price", (
+        tests("tests/assistants/test_assistant_neighbours.py"), tests("tests/assistants/test_assistant_buying.py"),
+        tests("tests/assistants/test_quoting.py"), tests("tests/server/test_service_assistants.py"),
+    )),
     Promise("Ledger", "What was drawn was charged before, survives a crash, and is never spent twice", (
         proof("accounting"), tests("tests/ledger/test_crashes.py"), tests("tests/ledger/test_trouble.py"),
         tests("tests/attacks/test_attacks_ledger.py"), tests("tests/attacks/test_attacks_receipts.py"),

@@ -15,14 +15,16 @@ HEAD = """# Mutants
 `make mutants` writes this page. It makes small changes to the library and checks that the tests notice them. Comparisons with stored seeded results are left out.
 
 """
-MARK = "<!-- operators -->\n"
+MARK, FRESH = "<!-- operators -->\n", "<!-- fresh -->\n"
 
 
-def renewed(page: Path, *, catalogue: str = "", operators: str = "") -> None:
-    """Write the parts that are given, and keep the other."""
+def renewed(page: Path, *, catalogue: str = "", operators: str = "", fresh: str = "") -> None:
+    """Write the parts that are given, and keep the others."""
     before = page.read_text() if page.exists() else ""
-    first, _, second = before.partition(MARK)
-    page.write_text(HEAD + (catalogue or first.removeprefix(HEAD)) + MARK + (operators or second))
+    first, _, rest = before.partition(MARK)
+    second, _, third = rest.partition(FRESH)
+    parts = HEAD, catalogue or first.removeprefix(HEAD), MARK, operators or second, FRESH, fresh or third
+    page.write_text("".join(parts))
 
 
 def counted(chosen: Sequence[Mutant], verdicts: Mapping[str, Verdict]) -> str:
@@ -84,14 +86,23 @@ def tallied(drawn: Sequence[Site], verdicts: Mapping[str, Verdict]) -> str:
     return "\n".join(lines)
 
 
-def of_operators(drawn: Sequence[Site], verdicts: Mapping[str, Verdict], seed: int) -> str:
+def of_operators(drawn: Sequence[Site], verdicts: Mapping[str, Verdict], seed: int, *, is_fresh: bool = False) -> str:
+    """Return the section of drawn mutants. A fresh draw is one that no test was written for before it was run."""
+    folders = ", ".join(f"`{folder}`" for folder in dict.fromkeys(_folder(site) for site in drawn))
+    kept = [
+        "fastest first, as far as the time goes. Survivors are judged in `tests/mutants/judgements.py`. A place stays drawn, and one that is",
+        "gone is replaced. Tests were written for survivors, so the share that is caught is of these mutants; another seed draws others.",
+    ]
+    fresh = [
+        "fastest first, as far as the time goes. Survivors are judged in `tests/mutants/judgements.py`. No test was written for these mutants",
+        f"before they were run (for three of the survivors one was written then): the share that was caught says what the tests of {folders} notice of changes that nobody thought of.",
+    ]
     lines = [
-        "## Random mutants",
+        "## A fresh draw" if is_fresh else "## Random mutants",
         "",
         f"{len(drawn)} changes that operators made (`tools/mutant_operators.py`), drawn with seed {seed}: from each folder in proportion to the",
         "root of the number of its places, and from each operator alike. Each was run with the tests that run the line, the nearest and",
-        "fastest first, as far as the time goes. Survivors are judged in `tests/mutants/judgements.py`. A place stays drawn, and one that is",
-        "gone is replaced. Tests were written for survivors, so the share that is caught is of these mutants; another seed draws others.",
+        *(fresh if is_fresh else kept),
         "",
         tallied(drawn, verdicts),
     ]

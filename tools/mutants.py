@@ -8,6 +8,8 @@
     python tools/mutants.py --random 320 --only R1f87655 --tests tests/sql   drawn ones, with these tests and no record
     python tools/mutants.py --list                 what there is
     python tools/mutants.py --record               renew the record of which tests run which lines, which drawn mutants need
+    python tools/mutants.py --random 60 --seed 2 --folders privacy server   a fresh draw from some folders, with a section of its own
+    python tools/mutants.py --record --tests tests/privacy tests/server     … and a record of the tests of these alone
     python tools/mutants.py --resume               leave out drawn mutants that a stored run caught, and those that are judged
     python tools/mutants.py --random 320 --report  write down what became of them so far, with the judgements as they are now
     python tools/mutants.py --locate               write into the catalogue which function each mutant is in
@@ -64,13 +66,15 @@ from mutant_tests import Reached  # noqa: E402
 
 PACKAGE, REPORT = SOURCE / "hedgerow", ROOT / "docs" / "mutants.md"
 RECORDS = ROOT / ".mutants"
-VERDICTS = (
-    ROOT / "tests" / "mutants" / "drawn.json"
-)  # the last verdict on each drawn mutant, so that runs can be resumed
 STRATA = ("privacy", "ledger", "data", "sql", "engine", "erm", "generalise", "session", "answer", "cli")
 DRAWN, SEED = 320, 1
 NOT_RECORDED = ("tests/mutants", "tests/test_transcripts.py")
 PLACE = ("file", "where", "operator", "old", "new", "nth")
+
+
+def verdicts_of(seed: int) -> Path:
+    """Return the file with the last verdict on each mutant that was drawn with a seed, so that runs can be resumed."""
+    return ROOT / "tests" / "mutants" / ("drawn.json" if seed == SEED else f"drawn-{seed}.json")
 
 
 def require_sound(mutants: Sequence[Mutant], limit: float, jobs: int, src: Path) -> None:
@@ -111,9 +115,10 @@ def run_catalogue(chosen: Sequence[Mutant], given: argparse.Namespace) -> int:
 
 
 def run_drawn(sites: Sequence[Site], given: argparse.Namespace) -> int:
-    """Run drawn mutants. Each verdict is stored in ``VERDICTS`` as soon as it is known."""
+    """Run drawn mutants. Each verdict is stored as soon as it is known."""
     reached = None if given.tests or given.report else Reached(RECORDS, PACKAGE)
-    known = _known(sites)
+    file = verdicts_of(given.seed)
+    known = _known(file, sites)
     running = [s for s in sites if not (given.resume and _is_settled(s, known))]
     slow = {s.file for s in running if "@compiled(" in (PACKAGE / s.file).read_text()}
     if given.report:
@@ -130,7 +135,7 @@ def run_drawn(sites: Sequence[Site], given: argparse.Namespace) -> int:
         if verdict.by == OUT_OF_TIME:  # far more than the tests need without the change
             verdict = replace(verdict, outcome=CAUGHT)
         known[site.id] = verdict
-        _store(known, sites)
+        _store(file, known, sites)
         return verdict
 
     with contextlib.ExitStack() as stack:
@@ -143,10 +148,11 @@ def run_drawn(sites: Sequence[Site], given: argparse.Namespace) -> int:
                     if site.id in known and known[site.id].by == test:
                         known[site.id] = replace(known[site.id], outcome=NOT_SETTLED, by=f"{test} fails without it")
     verdicts = {site.id: known.get(site.id, Verdict(site.id, NOT_SETTLED, NOT_RUN, 0.0)) for site in sites}
-    _store(known, sites)
+    _store(file, known, sites)
     print(mutant_page.tallied(sites, verdicts))
     if not given.only:
-        mutant_page.renewed(REPORT, operators=mutant_page.of_operators(sites, verdicts, given.seed))
+        found = mutant_page.of_operators(sites, verdicts, given.seed, is_fresh=given.seed != SEED)
+        mutant_page.renewed(REPORT, **{"operators" if given.seed == SEED else "fresh": found})
     left = [s for s in sites if verdicts[s.id].outcome == SURVIVED and s.key not in JUDGED]
     return int(bool(left))
 
@@ -158,35 +164,35 @@ def _is_settled(site: Site, known: Mapping[str, Verdict]) -> bool:
     return known[site.id].outcome == CAUGHT or (known[site.id].outcome == SURVIVED and site.key in JUDGED)
 
 
-def _stored() -> list[tuple[Verdict, Site]]:
+def _stored(file: Path) -> list[tuple[Verdict, Site]]:
     """Read the stored verdicts, and the places as they were when they were drawn."""
     found = []
-    for record in json.loads(VERDICTS.read_text()) if VERDICTS.exists() else []:
+    for record in json.loads(file.read_text()) if file.exists() else []:
         place = record.pop("place")
         found.append((Verdict(**record), Site(**place, start=0, end=0, text="", lines=(), statement=(), names=())))
     return found
 
 
-def _known(sites: Sequence[Site]) -> dict[str, Verdict]:
+def _known(file: Path, sites: Sequence[Site]) -> dict[str, Verdict]:
     """Return the stored verdicts by the ids that their places have now, if only their file has another name."""
     ids, by_key = {site.id for site in sites}, {(site.operator, site.key): site.id for site in sites}
     found = {}
-    for verdict, place in _stored():
+    for verdict, place in _stored(file):
         now = place.id if place.id in ids else by_key.get((place.operator, place.key), place.id)
         found[now] = replace(verdict, id=now)
     return found
 
 
-def _store(known: Mapping[str, Verdict], sites: Sequence[Site]) -> None:
+def _store(file: Path, known: Mapping[str, Verdict], sites: Sequence[Site]) -> None:
     """Write the verdicts, in the order of their ids, but drop mutants that a whole draw no longer has."""
     places = {site.id: site for site in sites}
     if len(sites) < DRAWN // 2:
-        places = {place.id: place for _, place in _stored()} | places
+        places = {place.id: place for _, place in _stored(file)} | places
     written = [
         asdict(known[id]) | {"place": {name: getattr(places[id], name) for name in PLACE}}
         for id in sorted(known.keys() & places.keys())
     ]
-    VERDICTS.write_text(json.dumps(written, indent=1, ensure_ascii=False) + "\n")
+    file.write_text(json.dumps(written, indent=1, ensure_ascii=False) + "\n")
 
 
 def unsound(base: Path, tests: Sequence[str], jobs: int) -> set[str]:
@@ -209,14 +215,14 @@ def unsound(base: Path, tests: Sequence[str], jobs: int) -> set[str]:
     return bad
 
 
-def record(jobs: int) -> int:
-    """Run the tests once, and write down which lines each runs."""
+def record(jobs: int, tests: Sequence[str] = ()) -> int:
+    """Run the tests once, all or these, and write down which lines each runs."""
     RECORDS.mkdir(exist_ok=True)
     for file in RECORDS.glob("reached-*.json.gz"):
         file.unlink()
     places = os.pathsep.join(map(str, (SOURCE, ROOT / "tools")))
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "reached_lines", "-n", str(jobs)]
-    command += ["--dist", "worksteal", *(f"--ignore={path}" for path in NOT_RECORDED)]
+    command += ["--dist", "worksteal", *(f"--ignore={path}" for path in NOT_RECORDED), *tests]
     return subprocess.run(
         command, cwd=ROOT, env={**os.environ, "REACHED": str(RECORDS), "PYTHONPATH": places}
     ).returncode
@@ -227,6 +233,7 @@ def main() -> int:
     asked.add_argument("--catalogue", action="store_true", help="the catalogue only")
     asked.add_argument("--random", type=int, metavar="N", help=f"drawn mutants only, N of them; {DRAWN} by default")
     asked.add_argument("--seed", type=int, default=SEED)
+    asked.add_argument("--folders", nargs="+", default=STRATA, help="from which random mutants are drawn")
     asked.add_argument("--only", nargs="+", default=[], metavar="ID")
     asked.add_argument("--area", nargs="+", default=[])
     asked.add_argument("--list", action="store_true", help="show them and run nothing")
@@ -244,12 +251,13 @@ def main() -> int:
         print(f"{locate(MUTANTS, ROOT / 'tests' / 'mutants', PACKAGE)} places written")
         return 0
     if given.record:
-        return record(given.jobs)
+        return record(given.jobs, given.tests)
     if given.tests and not given.only:
         asked.error("--tests needs --only.")
     is_named = bool(given.only or given.area)
-    earlier = [place for _, place in _stored()] if given.seed == SEED else []
-    sites = [] if given.catalogue or given.area else drawn(PACKAGE, STRATA, given.random or DRAWN, given.seed, earlier)
+    earlier = [place for _, place in _stored(verdicts_of(given.seed))] if given.seed == SEED else []
+    count = given.random or DRAWN
+    sites = [] if given.catalogue or given.area else drawn(PACKAGE, given.folders, count, given.seed, earlier)
     unknown = {*given.only} - {m.id for m in MUTANTS} - {s.id for s in sites} | {*given.area} - {
         m.area for m in MUTANTS
     }

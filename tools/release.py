@@ -21,7 +21,12 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 VERSION = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
-DATA = {"hedgerow/py.typed", "hedgerow/demo/README.md", "hedgerow/demo/rand_hie.parquet"}
+CONSOLE = ROOT / "src" / "hedgerow" / "console"
+DATA = {"hedgerow/py.typed", "hedgerow/demo/README.md", "hedgerow/demo/rand_hie.parquet"} | {
+    f"hedgerow/console/{path.relative_to(CONSOLE).as_posix()}"
+    for folder in ("static", "templates")
+    for path in (CONSOLE / folder).iterdir()
+}
 ABOUT = {"METADATA", "WHEEL", "RECORD", "entry_points.txt", "licenses/LICENSE"}
 
 PREPARED = """

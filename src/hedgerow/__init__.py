@@ -13,7 +13,17 @@ if _typing.TYPE_CHECKING:
     from hedgerow.answer import Answer
     from hedgerow.client.remote import connect
     from hedgerow.convex.minimize import minimize
-    from hedgerow.convex.sets import Box, GroupL1Ball, L1Ball, L2Ball, Polytope, Simplex, Unconstrained
+    from hedgerow.convex.sets import (
+        Box,
+        GroupL1Ball,
+        InterpolationBall,
+        L1Ball,
+        L2Ball,
+        NuclearBall,
+        Polytope,
+        Simplex,
+        Unconstrained,
+    )
     from hedgerow.data.csv_file import Csv
     from hedgerow.data.readers import TrustSchema
     from hedgerow.errors import (
@@ -32,7 +42,8 @@ if _typing.TYPE_CHECKING:
     )
     from hedgerow.generalise.holdout import Holdout
     from hedgerow.opening import open, release
-    from hedgerow.planning.plan import Plan, plan
+    from hedgerow.planning.plan import plan
+    from hedgerow.planning.report import Plan
     from hedgerow.privacy.budget import Budget
     from hedgerow.privacy.ledger import Accountant
     from hedgerow.profiles import Practical, Theory
@@ -47,18 +58,25 @@ if _typing.TYPE_CHECKING:
         parity,
         threshold,
     )
-    from hedgerow.query.ratios import mean, ratio, share
+    from hedgerow.query.ratios import mean, share
     from hedgerow.query.row_statistic import statistic
     from hedgerow.query.statistics import (
+        compare,
         correlation,
+        cramers_v,
         difference,
         group_by,
         histogram,
         interpolated_quantile,
         median,
+        odds_ratio,
         quantile,
+        ratio,
+        relative_risk,
+        survival,
         top,
         total,
+        trend,
         variance,
     )
     from hedgerow.query.workloads import Workload, conjunctions, intervals, marginals, parities, thresholds
@@ -72,7 +90,17 @@ _NAMES = {  # public names, by the module that defines them
     "answer": ["Answer"],
     "client.remote": ["connect"],
     "convex.minimize": ["minimize"],
-    "convex.sets": ["Box", "GroupL1Ball", "L1Ball", "L2Ball", "Polytope", "Simplex", "Unconstrained"],
+    "convex.sets": [
+        "Box",
+        "GroupL1Ball",
+        "InterpolationBall",
+        "L1Ball",
+        "L2Ball",
+        "NuclearBall",
+        "Polytope",
+        "Simplex",
+        "Unconstrained",
+    ],
     "data.csv_file": ["Csv"],
     "data.readers": ["TrustSchema"],
     "errors": [
@@ -91,7 +119,8 @@ _NAMES = {  # public names, by the module that defines them
     ],
     "generalise.holdout": ["Holdout"],
     "opening": ["open", "release"],
-    "planning.plan": ["Plan", "plan"],
+    "planning.plan": ["plan"],
+    "planning.report": ["Plan"],
     "privacy.budget": ["Budget"],
     "privacy.ledger": ["Accountant"],
     "profiles": ["Practical", "Theory"],
@@ -108,18 +137,25 @@ _NAMES = {  # public names, by the module that defines them
         "threshold",
     ],
     "universe.dates": ["Dates"],
-    "query.ratios": ["mean", "ratio", "share"],
+    "query.ratios": ["mean", "share"],
     "query.row_statistic": ["statistic"],
     "query.statistics": [
+        "compare",
         "correlation",
+        "cramers_v",
         "difference",
         "group_by",
         "histogram",
         "interpolated_quantile",
         "median",
+        "odds_ratio",
         "quantile",
+        "ratio",
+        "relative_risk",
         "top",
         "total",
+        "survival",
+        "trend",
         "variance",
     ],
     "universe.universe": ["Universe"],
@@ -151,6 +187,7 @@ __all__ = [
     "HedgerowError",
     "Holdout",
     "Integers",
+    "InterpolationBall",
     "InvalidInput",
     "InvalidRelease",
     "L1Ball",
@@ -158,6 +195,7 @@ __all__ = [
     "LedgerBroken",
     "LedgerUnavailable",
     "NotPrivateWarning",
+    "NuclearBall",
     "Plan",
     "Polytope",
     "Practical",
@@ -175,11 +213,13 @@ __all__ = [
     "Universe",
     "Workload",
     "any_of",
+    "compare",
     "conjunction",
     "conjunctions",
     "connect",
     "correlation",
     "count",
+    "cramers_v",
     "difference",
     "drafting",
     "group_by",
@@ -196,19 +236,23 @@ __all__ = [
     "median",
     "minimize",
     "not_",
+    "odds_ratio",
     "open",
     "parities",
     "parity",
     "plan",
     "quantile",
     "ratio",
+    "relative_risk",
     "release",
     "share",
     "statistic",
+    "survival",
     "threshold",
     "thresholds",
     "top",
     "total",
+    "trend",
     "variance",
 ]
 
@@ -252,7 +296,11 @@ def __getattr__(name: str) -> _typing.Any:
     if name in _MODULES:
         return _importlib.import_module(f"hedgerow.{name}")
     if name == "__version__":
-        return _importlib.import_module("importlib.metadata").version("hedgerow")
+        metadata = _importlib.import_module("importlib.metadata")
+        try:
+            return metadata.version("hedgerow")
+        except metadata.PackageNotFoundError:
+            return metadata.version("hedgerow-client")
     if name in _SPELLINGS:
         return __getattr__(_SPELLINGS[name])
     if name in _RENAMED:

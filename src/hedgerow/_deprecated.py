@@ -9,7 +9,6 @@ import importlib
 import sys
 import warnings
 from collections.abc import Sequence
-from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 
@@ -71,8 +70,11 @@ def find_moved(former: str) -> ModuleType | None:
     return importlib.import_module(f"hedgerow.{new}")
 
 
-class FormerNames(MetaPathFinder):
-    """Let import statements find modules by their former names."""
+class FormerNames:
+    """Let import statements find modules by their former names.
+
+    Neither class has the abstract base of its kind: importing these takes longer than importing all else here.
+    """
 
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
@@ -85,10 +87,10 @@ class FormerNames(MetaPathFinder):
         if new is None:
             return None
         warn(former, new, stacklevel=2)
-        return ModuleSpec(name, Alias(f"hedgerow.{new}"))
+        return ModuleSpec(name, Alias(f"hedgerow.{new}"))  # type: ignore[arg-type]
 
 
-class Alias(Loader):
+class Alias:
     """Load a module that is there already under another name."""
 
     def __init__(self, name: str) -> None:

@@ -20,6 +20,9 @@ EXTRAS = {
     "uvicorn": ("the service", "server"),
     "starlette": ("the service", "server"),
     "msgspec": ("the service", "server"),
+    "jinja2": ("the console in the browser", "server"),
+    "python_multipart": ("uploads in the browser", "server"),
+    "mcp": ("assistants as analysts", "mcp"),
 }
 
 

@@ -30,8 +30,11 @@ def is_watched() -> bool:
 def phases(wanted: bool | None) -> Iterator[None]:
     """Show what ``tell`` reports inside this context, each message in place of the last.
 
-    ``wanted`` turns it on or off. By default it is shown if somebody watches.
+    ``wanted`` turns it on or off. By default it is shown if somebody watches, and stays with a ``listener``.
     """
+    if wanted is None and _told.get() is not None:
+        yield
+        return
     if not (is_watched() if wanted is None else wanted):
         yield
         return
@@ -41,6 +44,16 @@ def phases(wanted: bool | None) -> Iterator[None]:
             yield
         finally:
             _told.reset(before)
+
+
+@contextmanager
+def listener(write: Callable[[str], None]) -> Iterator[None]:
+    """Hand what ``tell`` reports inside this context to a function, such as one that shows it in a browser."""
+    before = _told.set(write)
+    try:
+        yield
+    finally:
+        _told.reset(before)
 
 
 def tell(words: Callable[[], str]) -> None:

@@ -8,6 +8,9 @@ from typing import Generic, TypeVar
 K = TypeVar("K")
 T = TypeVar("T", bound=type)
 
+NEWER = {"newer": True}
+"""Metadata of a dataclass field that its older records do not have: a record leaves it out while it is None."""
+
 
 class ClassRegistry(Generic[K]):
     """Classes by name. What is made of every class is made of one that is registered later, too."""

@@ -7,26 +7,31 @@ is spent.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
 from hedgerow import _html
-from hedgerow._checks import number
-from hedgerow._extras import extra
+from hedgerow._checks import number, whole
+from hedgerow._numbers import few_digits
 from hedgerow._types import Array
+from hedgerow.display.titles import title
 from hedgerow.errors import InvalidInput
-from hedgerow.query.bound import Labels, Source
+from hedgerow.query.bound import GUARANTEED, Basis, Labels, Source
 from hedgerow.query.counts import Query
+from hedgerow.query.support import Support
 
 if TYPE_CHECKING:
     import pandas as pd
 
 OPERATORS = ("+", "-", "*", "/")
+TOP = 25  # a picture has at most this many categories with a bar of their own
+UNINFORMATIVE = "uninformative"  # an error that is infinite, because the interval covers all possible values
 SHOWN = 20  # a notebook or a terminal shows at most this many cells of a table
 
 
@@ -51,6 +56,13 @@ class Combination(Query):
         return "(" + f" {self.operator} ".join(parts) + ")"
 
 
+@title.register
+def _(query: Combination) -> str:
+    left, right = (f"{part:g}" if isinstance(part, float) else title(part) for part in (query.left, query.right))
+    sign = {"+": "plus", "-": "minus", "*": "times", "/": "divided by"}[query.operator]
+    return f"{left}, {sign} {right}"
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Answer:
     """A private answer.
@@ -67,7 +79,8 @@ class Answer:
     error : float, array or None
         Guaranteed half-width: it holds for all answers of the session at once with probability 1 − β. A table has one
         for each cell. For a convex question it bounds the excess risk: the average loss of θ on the table exceeds the
-        least over the set by at most this much. None if nothing public bounds it.
+        least over the set by at most this much. None if nothing public bounds it. Infinite for a cell of a table of
+        means or other numbers whose interval covers the whole range of the attribute: it is uninformative.
     source : str
         "hypothesis", "measured", "repeat", or "combined" for arithmetic on answers of different sources.
     cost : float
@@ -79,7 +92,18 @@ class Answer:
     typical : float, array or None
         Average size of the error of similar questions. This is not a bound.
     coefficient_errors : array or None
-        For a convex question, a bound for each entry of θ. See ``coefficients``.
+        For a convex question, the half width of an interval for each entry of θ. See ``coefficients``.
+    coefficient_basis : str
+        "guaranteed" if ``coefficient_errors`` follow from the bound on the excess risk, "bootstrap" if they are
+        estimates by a parametric bootstrap of the released measurements. See ``coefficients``.
+    simulation : float or None
+        For a convex question on attributes whose joint table is too large: θ was fitted on a large weighted sample of
+        the hypothesis, and this bounds its excess risk on the hypothesis itself, at 99 % over the public seed.
+    support : Support or None
+        What the answer rests on: attributes that were measured together, smaller tables from which it is inferred, or
+        an assumption about attributes that were never measured together. None if that is not known.
+    lower, upper : float, array or None
+        Ends of ``interval`` that are nearer than ``value`` ± ``error``, as those of a ratio are; None if they are not.
     """
 
     query: Query
@@ -91,6 +115,11 @@ class Answer:
     resolution: float | Array = 0.0
     typical: float | Array | None = None
     coefficient_errors: Array | None = None
+    lower: float | Array | None = None
+    upper: float | Array | None = None
+    coefficient_basis: Basis = GUARANTEED
+    simulation: float | None = None
+    support: Support | None = field(default=None, compare=False)
 
     __array_ufunc__ = None  # makes NumPy numbers defer arithmetic with an answer to the answer
 
@@ -98,11 +127,62 @@ class Answer:
     def interval(self) -> tuple[Any, Any] | None:
         """Interval that contains the truth, together with all other answers, with probability 1 − β.
 
-        None if nothing bounds the error, and for a convex question, whose error is no distance of θ.
+        None if nothing bounds the error, and for a convex question, whose error is no distance of θ. One end is infinite
+        if only the other is bounded.
         """
-        if self.error is None or self.query.is_convex:
+        if self.query.is_convex or (self.error is None and self.lower is None and self.upper is None):
             return None
-        return self.value - self.error, self.value + self.error
+        reach = math.inf if self.error is None else self.error
+        low = self.value - reach if self.lower is None else self.lower
+        return low, self.value + reach if self.upper is None else self.upper
+
+    def excludes(self, value: float) -> Any:
+        """Return True if the interval proves that the truth is not this number; for a table, one truth value per cell.
+
+        Of all statements that a session proves in this way, however many, none is wrong with probability 1 − β. So no
+        correction for several comparisons is needed.
+
+        Parameters
+        ----------
+        value : float
+            The number, such as 0 for a difference and 1 for a ratio.
+
+        Returns
+        -------
+        bool or array of bool
+
+        Example
+        -------
+        >>> session.ask(hr.difference(first, second)).excludes(0)  # doctest: +SKIP
+        """
+        self._require_values("excludes")
+        wanted, ends = number(value), self.interval
+        if not math.isfinite(wanted):
+            raise InvalidInput(f"value must be a finite number. Found {value!r}. Give 0, or 1 for a ratio.")
+        if ends is None:
+            return np.zeros(np.shape(self.value), bool) if np.ndim(self.value) else False
+        outside = np.less(wanted, ends[0]) | np.greater(wanted, ends[1])
+        return outside if np.ndim(self.value) else bool(outside)
+
+    def explain(self, session: Any = None) -> str:
+        """Explain the answer in sentences: what its bar means, what it rests on, and what would narrow the bar.
+
+        Parameters
+        ----------
+        session : Session, optional
+            A session that states the price of a bar of half the width, for free.
+
+        Returns
+        -------
+        str
+
+        Example
+        -------
+        >>> print(answer.explain(session))  # doctest: +SKIP
+        """
+        from hedgerow.display.explanation import explain
+
+        return explain(self, session)
 
     def certainly_above(self, other: Answer | float) -> bool:
         """Return True if the error bars prove that the truth of every cell is above that of ``other``.
@@ -168,6 +248,12 @@ class Answer:
             )
         return float(self.value)
 
+    def __format__(self, how: str) -> str:
+        return format(float(self), how) if how else str(self)
+
+    def __round__(self, digits: int | None = None) -> float:
+        return round(float(self), digits)
+
     def __bool__(self) -> NoReturn:
         raise InvalidInput(
             "A truth value must take the error bar into account. Found the answer itself. "
@@ -187,7 +273,7 @@ class Answer:
         """Compare all fields: True for the same answer to the same question, to the last bit."""
         if not isinstance(other, Answer):
             return NotImplemented
-        mine, theirs = ([getattr(a, f.name) for f in fields(Answer)] for a in (self, other))
+        mine, theirs = ([getattr(a, f.name) for f in fields(Answer) if f.compare] for a in (self, other))
         return all(
             _equal(a, b) if isinstance(a, np.ndarray) or isinstance(b, np.ndarray) else a == b
             for a, b in zip(mine, theirs, strict=True)
@@ -204,6 +290,8 @@ class Answer:
             return self.coefficients
         shape = np.shape(self.value)
         columns = {"value": self.value, "error": self.error, "typical": self.typical}
+        if (self.lower is not None or self.upper is not None) and self.interval is not None:
+            columns["lower"], columns["upper"] = self.interval
         cells = {name: np.broadcast_to(np.nan if v is None else v, shape).ravel() for name, v in columns.items()}
         if not self.labels:
             return pd.DataFrame(cells)
@@ -213,11 +301,14 @@ class Answer:
 
     @property
     def coefficients(self) -> pd.DataFrame:
-        """Coefficients of a convex question, one row per entry of θ: its feature, its value and its error.
+        """Coefficients of a convex question, one row per entry of θ: its feature, its value, its error and their basis.
 
-        ``error`` bounds the distance from the coefficient of least risk, together with all other error bars. It follows
-        from the bound on the excess risk if the loss is strongly convex on the table: with a ridge, or for a squared
-        loss if enough is known about its features. Otherwise it is NaN: no bound.
+        ``basis`` says where the errors come from. "guaranteed": the error bounds the distance from the coefficient of
+        least risk, together with all other error bars. It follows from the bound on the excess risk if the loss is
+        strongly convex on the table: with a ridge, or for a squared loss if enough is known about its features.
+        "bootstrap": the error is the half width of a 95 % interval for this one coefficient, by a parametric bootstrap
+        of the released measurements. It covers their noise, and no dependence that no measurement saw. Only for a
+        user-defined loss without a bound the error is NaN.
         """
         import pandas as pd
 
@@ -228,7 +319,7 @@ class Answer:
             )
         value = np.ravel(self.value)
         errors = np.full(value.size, np.nan) if self.coefficient_errors is None else self.coefficient_errors
-        columns = {"value": value, "error": np.ravel(errors)}
+        columns = {"value": value, "error": np.ravel(errors), "basis": np.full(value.size, self.coefficient_basis)}
         names = [name for name, _ in self.labels]
         index = pd.MultiIndex.from_product([list(v) for _, v in self.labels], names=names) if names else None
         frame = pd.DataFrame(columns, index=index)
@@ -239,43 +330,47 @@ class Answer:
         """The cells as a DataFrame: the same as ``to_frame()``."""
         return self.to_frame()
 
-    def plot(self, axes: Any = None) -> Any:
+    def plot(self, axes: Any = None, *, top: int | None = TOP) -> Any:
         """Draw the value, its guaranteed error (thin) and its typical error (thick), and return the axes.
 
-        A table of one or two attributes gets a bar for
-        each cell.
+        Categories are sorted, the largest first. Numbers, intervals and dates keep their order.
 
         Parameters
         ----------
         axes : matplotlib axes, optional
             Axes to draw on. Default: new axes.
+        top : int, optional
+            Number of categories with a bar of their own; the others share one. None draws all of them.
 
         Returns
         -------
         matplotlib axes
         """
         self._require_values("A plot")
+        if axes is not None and not hasattr(axes, "errorbar"):
+            raise InvalidInput(
+                f"axes must be matplotlib's. Found {type(axes).__name__}. Leave it out, or use plt.gca()."
+            )
         if len(self.labels) > 2:
             raise InvalidInput(
                 f"A plot must show a table of one or two attributes. Found {len(self.labels)}. Ask for fewer, or use "
                 ".frame."
             )
-        plt = extra("matplotlib.pyplot")
+        if top is not None:
+            whole("top", top)
+        from hedgerow.display.pictures import draw_answer
 
-        axes = plt.subplots()[1] if axes is None else axes
-        if self.labels:
-            _draw_table(axes, self)
-        else:
-            _draw_bars(axes, np.zeros(1), self, np.array([np.ravel(self.value)]), 0, "tab:green", "")
-            axes.set_xticks([])
-        axes.set_title(_literal(self.query), fontsize=9)
-        axes.set_ylabel("value, guaranteed error (thin), typical error (thick)", fontsize=8)
-        return axes
+        return draw_answer(self, axes, top)
 
     def __repr__(self) -> str:
-        bar = "" if self.error is None else f" ± {np.max(self.error):.4g}"
-        value = f"{float(self.value):.6g}" if np.ndim(self.value) == 0 else f"array{np.shape(self.value)}"
-        return f"Answer({value}{bar}, {self.source}, cost {self.cost:.3g})"
+        bar = "" if self.error is None else f" ± {few_digits(float(np.max(self.error)))}"
+        if np.any(empty := self._is_uninformative()):
+            finite = np.asarray(self.error)[~empty]
+            bar = f" ± {few_digits(finite.max())} and" if finite.size else ""
+            bar = f"{bar} {np.count_nonzero(empty)} of {empty.size} uninformative"
+        value = few_digits(float(self.value), 6) if np.ndim(self.value) == 0 else f"array{np.shape(self.value)}"
+        rests = "" if self.support is None or self.support.kind == "measured" else f", {self.support.kind}"
+        return f"Answer({value}{bar}, {self.source}{rests}, cost {self.cost:.3g})"
 
     def __str__(self) -> str:
         if np.ndim(self.value) == 0:
@@ -298,27 +393,64 @@ class Answer:
         said = []
         if self.query.is_convex:
             said.append("excess risk " + ("not bounded" if self.error is None else f"at most {_format(self.error)}"))
+            if self.simulation is not None:
+                said.append(f"fitted on a sample of the hypothesis, which adds at most {_format(self.simulation)}")
+            if self.coefficient_errors is not None and self.coefficient_basis != GUARANTEED:
+                said.append("errors of coefficients by bootstrap at 95 %, not guaranteed")
         elif np.ndim(self.value) == 0:
-            said.append("error not bounded" if self.error is None else f"guaranteed ± {_format(self.error)}")
-            said += [] if self.typical is None else [f"typically ± {_format(self.typical)}"]
+            said.append(self._guaranteed())
+            said += [f"typically ± {_format(self.typical)}"] if self.typical else []
             said += [f"± {_format(self.resolution)} of it from the bins"] if np.any(self.resolution) else []
+            said += ["too few rows to tell it from 0"] if np.any(self._reaches_zero()) else []
+        said += [] if self.support is None or self.source == "measured" else [str(self.support)]
         return f" ({', '.join([*said, self.source, f'cost {self.cost:.3g}' if self.cost else 'free'])})"
+
+    def _reaches_zero(self) -> Any:
+        """Return True where the bar is wider than the value, so that it says little: where it reaches 0, or is unknown."""
+        value, ends = np.asarray(self.value, float), self.interval
+        if ends is None:
+            return np.ones(value.shape, bool)
+        low, high = (np.broadcast_to(end, value.shape) for end in ends)
+        return ~((low > 0) | (high < 0) | (low == high))
+
+    def _guaranteed(self) -> str:
+        """Return the error bar in words, or the interval where an end is nearer than the bar says."""
+        ends = self.interval
+        if ends is not None and (self.lower is not None or self.upper is not None):
+            return f"guaranteed between {_format(ends[0])} and {_format(ends[1])}"
+        if self.error is None:
+            return "error not bounded: the interval covers the whole range"
+        return f"guaranteed ± {_format(self.error)}"
+
+    def _is_uninformative(self) -> Any:
+        """Return True for each cell of a table whose interval covers the whole range of its values."""
+        if self.query.is_convex or self.error is None or np.ndim(self.error) == 0:
+            return np.False_
+        return np.isinf(self.error)
 
     def _rows(self) -> tuple[list[str], list[list[str]]]:
         """Return the column names and the first cells as texts."""
         frame = self.to_frame()
-        names = {"error": "guaranteed ±", "typical": "typical ±"}
+        names = {"error": f"{self.coefficient_basis} ±", "typical": "typical ±"}
         columns = [str(names.get(c, c)) if c not in dict(self.labels) else str(c) for c in frame.columns]
         rows = [
             [_format(cell) if isinstance(cell, float) else str(cell) for cell in row]
             for row in itertools.islice(frame.itertuples(index=False), SHOWN)
         ]
+        if np.any(empty := self._is_uninformative()):
+            for row, is_empty in zip(rows, np.ravel(empty), strict=False):
+                row[columns.index(names["error"])] = UNINFORMATIVE if is_empty else row[columns.index(names["error"])]
         return columns, rows
 
     def _left_out(self) -> Iterator[str]:
-        """Yield a line that says how many cells are not shown, if any."""
+        """Yield lines that say how many cells are not shown, and how many say too little, if any."""
+        if np.any(self._is_uninformative()):
+            yield f"{UNINFORMATIVE}: the interval covers the whole range."
         if np.size(self.value) > SHOWN:
             yield f"… and {np.size(self.value) - SHOWN} more: .frame has all."
+        uncertain = 0 if self.query.is_convex else int(np.sum(self._reaches_zero()))
+        if uncertain:
+            yield f"{uncertain} of {np.size(self.value)} cells have too few rows to tell them from 0."
 
     def _require_values(self, what: str) -> None:
         """Refuse a convex question, whose error is not a distance."""
@@ -342,6 +474,7 @@ def _combine(operator: str, left: Any, right: Any) -> Answer:
             "in the same order."
         )
     answers = [part for part in (left, right) if isinstance(part, Answer)]
+    supports = [part.support for part in answers if part.support is not None]
     x, y = np.asarray(a.value, dtype=float), np.asarray(b.value, dtype=float)
     with np.errstate(all="ignore"):  # an unbounded ratio may be infinite or NaN
         by_x, by_y = _slopes(operator, x, y)
@@ -358,6 +491,7 @@ def _combine(operator: str, left: Any, right: Any) -> Answer:
         a.labels or b.labels,
         _plain(coarse if error is None else np.minimum(coarse, error)),
         None if usual is None else _plain(usual),
+        support=functools.reduce(Support.join_with, supports) if len(supports) == len(answers) else None,
     )
 
 
@@ -434,46 +568,4 @@ def _axes(answer: Answer) -> str:
 def _format(found: Any) -> str:
     """Format the largest of some numbers."""
     found = float(np.max(found))
-    return "unknown" if math.isnan(found) else f"{found:.4g}"
-
-
-def _literal(words: object) -> str:
-    """Escape dollar signs, between which matplotlib would read mathematics."""
-    return str(words).replace("$", r"\$")
-
-
-def _draw_table(axes: Any, answer: Answer) -> None:
-    """Draw a group of bars for each label of the first axis, with one bar for each label of the second."""
-    colormaps = extra("matplotlib").colormaps
-
-    name, labels = answer.labels[0]
-    groups = answer.labels[1][1] if len(answer.labels) == 2 else ("",)
-    values = np.reshape(answer.value, (len(labels), len(groups)))
-    places = np.arange(len(labels), dtype=float)
-    for k, group in enumerate(groups):
-        color = colormaps["viridis"](0.15 + 0.7 * k / max(1, len(groups) - 1))
-        _draw_bars(
-            axes, places + (k - (len(groups) - 1) / 2) * 0.8 / len(groups), answer, values, k, color, _literal(group)
-        )
-    axes.set_xticks(places, [_literal(label) for label in labels], rotation=30, ha="right")
-    axes.set_xlabel(_literal(name))
-    if len(groups) > 1:
-        axes.legend(title=_literal(answer.labels[1][0]), frameon=False, fontsize=8)
-
-
-def _draw_bars(axes: Any, places: Array, answer: Answer, values: Array, k: int, color: Any, label: str) -> None:
-    """Draw the k-th bar of each group with its guaranteed and its typical error."""
-    axes.bar(places, values[:, k], width=0.75 / values.shape[1], color=color, alpha=0.6, label=label)
-    for width, thick in ((answer.error, 1.0), (answer.typical, 4.0)):
-        if width is not None:
-            each = np.broadcast_to(width, np.shape(answer.value)).reshape(values.shape)[:, k]
-            known = np.isfinite(each)
-            axes.errorbar(
-                places[known],
-                values[known, k],
-                yerr=each[known],
-                fmt="none",
-                ecolor="black",
-                elinewidth=thick,
-                alpha=0.7,
-            )
+    return "unknown" if math.isnan(found) else few_digits(found)

@@ -6,8 +6,8 @@
 ``fit`` asks the session a convex question (``minimize``). It is therefore free unless ``within`` asks for a tighter
 bound, and fitting again costs nothing. ``fit(["age"], "smoker")`` names other columns. Features are those of the
 universe. A number, in your frame too, is replaced by the representative of its bin and standardized by public bounds to
-[−1, 1]. Categories, and the attributes named in ``onehot``, get one column per value. ``coef_`` refers to these
-columns, which ``coef_names_`` lists. Predictions are in the units of the target.
+[−1, 1]. Categories, and the attributes named in ``onehot``, get one column per value but the first, their reference
+(``coding="full"`` keeps all). ``coef_`` refers to these columns, which ``coef_names_`` lists. Predictions are in the units of the target.
 
 Within ``Pipeline``, ``cross_val_score`` and ``GridSearchCV`` scikit-learn passes a part of a frame to ``fit``. A model
 whose target was named at construction accepts that: the columns of the frame are the features if none were named, and
@@ -16,8 +16,10 @@ for free. The folds differ in the part of your frame that ``score`` uses, and a 
 best there. Without a frame of your own, score on ``session.synthetic()``. Searches must use one process
 (``n_jobs=None``), because a session cannot leave its process.
 
-After ``fit``: ``coef_``, ``intercept_``, ``error_bound_`` (a bound on the excess risk at the session's 1 − β, or None
-if nothing public bounds it), and ``source_`` and ``cost_`` as in the answer.
+After ``fit``: ``coef_``, ``intercept_``, ``coefficients_`` (a frame with an interval for every coefficient and what it
+rests on), ``error_bound_`` (a bound on the excess risk at the session's 1 − β, or None if nothing public bounds it), and
+``source_`` and ``cost_`` as in the answer. ``effects()`` gives mean predictions by the values of each feature, and
+``calibration()`` of a logistic regression predicted beside observed shares, both free.
 
 The checks of scikit-learn for parameters, cloning, tags and repr apply. Those that fit on arrays do not: the data
 belong to the session, and ``fit`` never sees a row. A clone shares the session and its one budget.
@@ -26,24 +28,27 @@ belong to the session, and ``fit`` never sees a row. A clone shares the session 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, softmax
 
+from hedgerow._checks import whole
 from hedgerow._extras import extra
 from hedgerow._types import Array
 from hedgerow.answer import Answer
-from hedgerow.answering.askable import Askable
+from hedgerow.answering.model_effects import calibration_table, mean_predictions, sampled_outcomes
 from hedgerow.convex.features import standardization
 from hedgerow.convex.minimize import minimize
 from hedgerow.convex.sets import Box, L1Ball, L2Ball, Unconstrained
 from hedgerow.convex.sets.convex_set import ConvexSet
 from hedgerow.data.coding import cells_of, code_column, column_of, numbers
+from hedgerow.erm.search import PrivateSearch
 from hedgerow.errors import InvalidInput
 from hedgerow.losses import Hinge, Huber, Logistic, Loss, MultinomialLogistic, Pinball, Poisson, Squared
 from hedgerow.query.counts import Query
+from hedgerow.universe.universe import Universe
 
 extra("sklearn")
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin  # noqa: E402
@@ -60,28 +65,57 @@ __all__ = [
     "LogisticRegression",
     "Median",
     "PoissonRegressor",
+    "PrivateSearch",
     "Quantile",
     "QuantileRegressor",
     "Ridge",
 ]
 
 
+@runtime_checkable
+class EstimatorSession(Protocol):
+    """A session, a release or a service, as far as an estimator needs it."""
+
+    @property
+    def universe(self) -> Universe: ...
+
+    def ask(self, query: Query, *, within: float | None = None) -> Answer: ...
+
+
+LEAST_ROWS = 20  # fewer rows are not judged by their units
+WITHOUT_SCALING = (
+    "The session scales numbers and encodes categories itself: pass the columns as they are, without StandardScaler or "
+    "OneHotEncoder. To train a pipeline of your own, use session.synthetic(…)."
+)
+
+
+def _is_scaled(values: Array, low: float, high: float) -> bool:
+    """Return True for numbers as a ``StandardScaler`` or a ``MinMaxScaler`` leaves them."""
+    known = values[np.isfinite(values)]
+    if known.size == 0 or high - low <= 1:
+        return False
+    standard = abs(known.mean()) < 1e-6 and abs(known.std() - 1) < 1e-6
+    unit = known.min() == 0 and known.max() == 1 and bool(np.any(known % 1))
+    return bool(standard or unit)
+
+
 class _Bound(BaseEstimator):  # type: ignore[misc]
     """Base of all estimators: asks the session and stores the bound, source and cost of its answer."""
 
-    session: Askable
+    session: EstimatorSession
     within: float | None
 
     def _require_session(self) -> None:
-        if not isinstance(self.session, Askable):
+        if not isinstance(self.session, EstimatorSession):
             raise InvalidInput(
-                f"session must be a Session or a Release. Found {type(self.session).__name__}. Use hr.open or hr.load."
+                f"session must be a session, a release or a connection. Found {type(self.session).__name__}. Use hr.open, hr.load or hr.connect."
             )
 
     def _ask(self, loss: Loss, over: ConvexSet) -> Answer:
         """Ask for the minimizer of a loss over a set, and store the bound, source and cost."""
         answer = self.session.ask(minimize(loss, over), within=self.within)
         self.error_bound_, self.source_, self.cost_ = answer.error, answer.source, answer.cost
+        self.coefficients_ = answer.coefficients
         return answer
 
 
@@ -89,9 +123,9 @@ class _Linear(_Bound):
     """Linear model z = ⟨x, coef⟩ + intercept on the features of the universe."""
 
     def __init__(
-        self, session: Askable, *, target: str | None = None, features: Names = (), radius: float | None = 5.0,
+        self, session: EstimatorSession, *, target: str | None = None, features: Names = (), radius: float | None = 5.0,
         fit_intercept: bool = True, onehot: Names = (), interactions: Sequence[Names] = (), where: Query | None = None,
-        within: float | None = None,
+        within: float | None = None, coding: str = "reference",
     ) -> None:  # fmt: skip
         """Store the parameters. ``radius`` bounds the norm of coefficients and intercept; None for no bound."""
         self.session = session
@@ -103,6 +137,7 @@ class _Linear(_Bound):
         self.interactions = interactions
         self.where = where
         self.within = within
+        self.coding = coding
 
     def _loss(self, **about: Any) -> Loss:
         """Return the loss of this model."""
@@ -127,7 +162,7 @@ class _Linear(_Bound):
                 'the columns, as in fit(["age", "sex"], "smoker").'
             )
         about = {"target": target, "features": features, "interactions": self.interactions, "where": self.where}
-        loss = self._loss(intercept=self.fit_intercept, onehot=self.onehot, **about)
+        loss = self._loss(intercept=self.fit_intercept, onehot=self.onehot, coding=self.coding, **about)
         answer = self._ask(loss, self._over())
         self._risk = loss.on(self.session.universe)
         self.target_ = target
@@ -143,10 +178,55 @@ class _Linear(_Bound):
     def _columns(self, X: Any, y: Any) -> tuple[Names, Any]:
         """Return the features and the target, as named here or at construction."""
         columns = getattr(X, "columns", None)
+        if isinstance(X, np.ndarray) and self.target is not None:
+            self._own_rows(X, self.features)
+            return self.features, self.target
         if columns is None or self.target is None:
             return self.features if X is None else _names(X), self.target if y is None else y
         target = y if isinstance(y, str) else self.target
-        return self.features or tuple(name for name in map(str, columns) if name != target), target
+        X = self._with_plain_names(X)
+        features = self.features or tuple(name for name in map(str, X.columns) if name != target)
+        encoded = [name for name in features if name not in self.session.universe.names and self._is_encoded(name)]
+        if encoded:
+            raise InvalidInput(f"X must have columns of the universe. Found {encoded[0]!r}. {WITHOUT_SCALING}")
+        self._own_rows(X, [name for name in features if name in X.columns and name in self.session.universe.names])
+        return features, target
+
+    def _with_plain_names(self, X: Any) -> Any:
+        """Return a frame without the prefixes that a ``ColumnTransformer`` puts before names, as in ``numbers__age``."""
+        known = self.session.universe.names
+        ends = {name: name.rpartition("__")[2] for name in map(str, getattr(X, "columns", ())) if name not in known}
+        renamed = {name: end for name, end in ends.items() if end in known}
+        return X.rename(renamed) if renamed and not hasattr(X, "iloc") else X.rename(columns=renamed) if renamed else X
+
+    def _is_encoded(self, name: str) -> bool:
+        """Return True for a name that a one-hot encoder makes, such as ``sex_F``."""
+        return name.rpartition("__")[2].startswith(tuple(f"{known}_" for known in self.session.universe.names))
+
+    def _own_rows(self, X: Any, names: Names) -> Any:
+        """Return the caller's rows as columns by name. Refuse arrays of another width, and numbers in other units.
+
+        The rows are the caller's own, not the session's, so they may be refused.
+        """
+        if isinstance(X, np.ndarray):
+            if X.ndim != 2 or X.shape[1] != len(names):
+                raise InvalidInput(
+                    f"X must have one column for each of the features {', '.join(names) or '(none)'}. Found an array of "
+                    f"shape {X.shape}. {WITHOUT_SCALING}"
+                )
+            X = {name: X[:, i] for i, name in enumerate(names)}
+        for name in names:
+            declared = self.session.universe[name].bounds
+            values = np.asarray(X[name])
+            if declared is None or values.dtype.kind not in "iuf" or values.size < LEAST_ROWS:
+                continue
+            low, high = float(np.nanmin(declared[0])), float(np.nanmax(declared[1]))
+            if np.mean((values < low) | (values > high)) > 0.5 or _is_scaled(values, low, high):
+                raise InvalidInput(
+                    f"X must be in the units of the universe. Found {name!r} scaled, or mostly outside of its declared "
+                    f"range, {low:g} to {high:g}. {WITHOUT_SCALING}"
+                )
+        return X
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """Return the names of the columns that ``coef_`` refers to."""
@@ -156,12 +236,44 @@ class _Linear(_Bound):
     def _scores(self, X: Any) -> Array:
         """Compute z for every row of a frame."""
         check_is_fitted(self, "coef_")
-        names = self._risk.features.attributes
+        names, X = self._risk.features.attributes, self._with_plain_names(X)
+        X = self._own_rows(X, [n for n in names if isinstance(X, np.ndarray) or n in getattr(X, "columns", X)])
         cells = {name: cells_of(self.session.universe, name, X) for name in names}
         rows = self._risk.features.rows(cells)
         if not names:  # no features: one constant row for all
             rows = np.repeat(rows, _length(X), axis=0)
         return np.asarray(rows @ self._theta)
+
+    def _of_rows(self, rows: Array) -> Array:
+        """Return the predictions of feature vectors: numbers, or the probability or score of the second class."""
+        return np.asarray(rows @ self._theta)
+
+    def _hypothesis(self) -> Any:
+        """Return the public hypothesis of the session; refuse a connection, which has none."""
+        found = getattr(self.session, "hypothesis", None)
+        if found is None:
+            raise InvalidInput(
+                f"The session must have its hypothesis here. Found a {type(self.session).__name__}. Use a session, or the "
+                "service's release file with hr.load."
+            )
+        return found
+
+    def effects(self) -> Any:
+        """Return mean predictions by the values of each feature, all other features as in the hypothesis. It is free.
+
+        Returns
+        -------
+        DataFrame
+            ``feature``, ``value``, ``prediction`` (of a classifier of two classes the probability of the second, or the
+            score), and its ``difference`` from the prediction at the first value.
+        """
+        check_is_fitted(self, "coef_")
+        if self._risk.outputs:
+            raise InvalidInput(
+                f"Effects must be of a number or of two classes. Found {self._risk.outputs[0]} classes. Use "
+                "predict_proba on a frame of your own."
+            )
+        return mean_predictions(self._risk, self._hypothesis(), self._of_rows)
 
     def _labels(self, X: Any, y: Any) -> NDArray[Any]:
         """Return the true labels: ``y``, or the target column of the frame."""
@@ -218,6 +330,41 @@ class LogisticRegression(_Classifier):
             return np.asarray(softmax(z, axis=1))
         return np.column_stack([expit(-z), expit(z)])
 
+    def _of_rows(self, rows: Array) -> Array:
+        return np.asarray(expit(rows @ self._theta))
+
+    def calibration(self, X: Any = None, y: Any = None, *, bins: int = 10) -> Any:
+        """Return predicted beside observed shares, in groups of records with similar predictions.
+
+        Parameters
+        ----------
+        X : DataFrame, optional
+            A frame of your own, with the target in ``y`` or as a column. Default: records of the public hypothesis,
+            where a shortfall shows what the model cannot express, and noise in the hypothesis does not show.
+        y : array, optional
+            The true labels of the frame's rows.
+        bins : int
+            The largest number of groups.
+
+        Returns
+        -------
+        DataFrame
+            ``share`` of the records, the mean ``predicted`` probability of the second class, and its ``observed`` share.
+        """
+        check_is_fitted(self, "coef_")
+        if self._risk.outputs:
+            raise InvalidInput(
+                f"Calibration must be of two classes. Found {self._risk.outputs[0]} classes. Predict one of them, with "
+                "a target of two values."
+            )
+        whole("bins", bins)
+        if X is None:
+            predicted, cells, weights = sampled_outcomes(self._risk, self._hypothesis(), self._of_rows)
+        else:
+            predicted, weights = expit(self._scores(X)), np.ones(_length(X))
+            cells = code_column(self.session.universe[self.target_], self._labels(X, y))
+        return calibration_table(predicted, (cells == 1).astype(float), weights, bins)
+
     def predict_log_proba(self, X: Any) -> Array:
         """Return the logarithm of ``predict_proba``."""
         return np.log(self.predict_proba(X))
@@ -236,9 +383,15 @@ class LinearSVC(_Classifier):
 class _Regressor(RegressorMixin, _Linear):  # type: ignore[misc]
     """Regressor: predicts a number."""
 
+    def _of_rows(self, rows: Array) -> Array:
+        return self._in_units(rows @ self._theta)
+
     def predict(self, X: Any) -> Array:
         """Return the prediction for each row, in the units of the target."""
-        z = self._scores(X)
+        return self._in_units(self._scores(X))
+
+    def _in_units(self, z: Array) -> Array:
+        """Return predictions in the units of the target."""
         declared = self.session.universe[self.target_]
         if declared.values is None:
             return z
@@ -279,6 +432,9 @@ class LinearRegression(_Regressor):
         A count that selects the records. Default: all.
     within : float, optional
         Pay for this bound on the excess risk, if the free one is wider.
+    coding : str
+        "reference": beside an intercept a category has no column for its first value, and its coefficients are
+        differences from it. "full": one column for every value.
     """
 
     def _loss(self, **about: Any) -> Loss:
@@ -292,13 +448,13 @@ class Ridge(_Regressor):
     """
 
     def __init__(
-        self, session: Askable, *, alpha: float = 0.01, target: str | None = None, features: Names = (),
+        self, session: EstimatorSession, *, alpha: float = 0.01, target: str | None = None, features: Names = (),
         radius: float | None = 5.0, fit_intercept: bool = True, onehot: Names = (), interactions: Sequence[Names] = (),
-        where: Query | None = None, within: float | None = None,
+        where: Query | None = None, within: float | None = None, coding: str = "reference",
     ) -> None:  # fmt: skip
         super().__init__(
             session, target=target, features=features, radius=radius, fit_intercept=fit_intercept, onehot=onehot,
-            interactions=interactions, where=where, within=within,
+            interactions=interactions, where=where, within=within, coding=coding,
         )  # fmt: skip
         self.alpha = alpha
 
@@ -328,13 +484,13 @@ class HuberRegressor(_Regressor):
     """
 
     def __init__(
-        self, session: Askable, *, width: float = 0.2, target: str | None = None, features: Names = (),
+        self, session: EstimatorSession, *, width: float = 0.2, target: str | None = None, features: Names = (),
         radius: float | None = 5.0, fit_intercept: bool = True, onehot: Names = (), interactions: Sequence[Names] = (),
-        where: Query | None = None, within: float | None = None,
+        where: Query | None = None, within: float | None = None, coding: str = "reference",
     ) -> None:  # fmt: skip
         super().__init__(
             session, target=target, features=features, radius=radius, fit_intercept=fit_intercept, onehot=onehot,
-            interactions=interactions, where=where, within=within,
+            interactions=interactions, where=where, within=within, coding=coding,
         )  # fmt: skip
         self.width = width
 
@@ -349,13 +505,13 @@ class QuantileRegressor(_Regressor):
     """
 
     def __init__(
-        self, session: Askable, *, quantile: float = 0.5, target: str | None = None, features: Names = (),
+        self, session: EstimatorSession, *, quantile: float = 0.5, target: str | None = None, features: Names = (),
         radius: float | None = 5.0, fit_intercept: bool = True, onehot: Names = (), interactions: Sequence[Names] = (),
-        where: Query | None = None, within: float | None = None,
+        where: Query | None = None, within: float | None = None, coding: str = "reference",
     ) -> None:  # fmt: skip
         super().__init__(
             session, target=target, features=features, radius=radius, fit_intercept=fit_intercept, onehot=onehot,
-            interactions=interactions, where=where, within=within,
+            interactions=interactions, where=where, within=within, coding=coding,
         )  # fmt: skip
         self.quantile = quantile
 
@@ -370,13 +526,13 @@ class PoissonRegressor(_Regressor):
     """
 
     def __init__(
-        self, session: Askable, *, clip: float = 3.0, target: str | None = None, features: Names = (),
+        self, session: EstimatorSession, *, clip: float = 3.0, target: str | None = None, features: Names = (),
         radius: float | None = 5.0, fit_intercept: bool = True, onehot: Names = (), interactions: Sequence[Names] = (),
-        where: Query | None = None, within: float | None = None,
+        where: Query | None = None, within: float | None = None, coding: str = "reference",
     ) -> None:  # fmt: skip
         super().__init__(
             session, target=target, features=features, radius=radius, fit_intercept=fit_intercept, onehot=onehot,
-            interactions=interactions, where=where, within=within,
+            interactions=interactions, where=where, within=within, coding=coding,
         )  # fmt: skip
         self.clip = clip
 
@@ -385,7 +541,10 @@ class PoissonRegressor(_Regressor):
 
     def predict(self, X: Any) -> Array:
         """Return the predicted mean for each row."""
-        return np.exp(np.minimum(self._scores(X), self.clip))
+        return self._in_units(self._scores(X))
+
+    def _in_units(self, z: Array) -> Array:
+        return np.exp(np.minimum(z, self.clip))
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Return D², the share of the Poisson deviance explained, on your own frame."""
@@ -410,7 +569,7 @@ class Quantile(_Bound):
     """
 
     def __init__(
-        self, session: Askable, attribute: str | None = None, *, quantile: float = 0.5, where: Query | None = None,
+        self, session: EstimatorSession, attribute: str | None = None, *, quantile: float = 0.5, where: Query | None = None,
         within: float | None = None,
     ) -> None:  # fmt: skip
         self.session = session
@@ -446,7 +605,12 @@ class Median(Quantile):
     """
 
     def __init__(
-        self, session: Askable, attribute: str | None = None, *, where: Query | None = None, within: float | None = None
+        self,
+        session: EstimatorSession,
+        attribute: str | None = None,
+        *,
+        where: Query | None = None,
+        within: float | None = None,
     ) -> None:
         self.session = session
         self.attribute = attribute
@@ -460,8 +624,8 @@ def _names(X: Any) -> tuple[str, ...]:
     """Return a list of column names as a tuple; refuse anything else."""
     if not isinstance(X, list | tuple) or not all(isinstance(name, str) for name in X):
         raise InvalidInput(
-            f"X must be a list of column names. Found {type(X).__name__}. The session has the rows: name the "
-            'columns, as in fit(["age", "sex"], "smoker").'
+            f"X must be a list of column names, or a frame. Found {type(X).__name__}. The session has the rows: name the "
+            'columns, as in fit(["age", "sex"], "smoker"), or give features= and target= to the estimator.'
         )
     return tuple(X)
 

@@ -8,7 +8,7 @@ import sys
 import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, Unpack
 
@@ -31,19 +31,22 @@ from hedgerow.engine.interface import FIT_VERSION, Engine
 from hedgerow.engine.practical.engine import build_practical_engine
 from hedgerow.engine.practical.free_answers import BlockPrior
 from hedgerow.engine.practical.measure.prefit import LARGEST_MODEL_CELLS, MODEL_CELLS
-from hedgerow.engine.release import run_release
+from hedgerow.engine.release import run_convex, run_mwem, run_small_db
 from hedgerow.errors import FitChangedWarning, InvalidInput
 from hedgerow.model.preparing import compile_ahead
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.budget_warnings import advise
 from hedgerow.privacy.ledger import Accountant, Ledger
 from hedgerow.privacy.noise import Noise, Seeded
-from hedgerow.profiles import Practical, ProfileOptions, Theory, checked_workload, profile_of
+from hedgerow.profiles import Practical, ProfileOptions, Theory, checked_workload, profile_of, with_questions
 from hedgerow.query.counts import Query
 from hedgerow.query.counts import bound as bound_to
 from hedgerow.query.workloads import Workload, marginals
 from hedgerow.session import Session
 from hedgerow.universe.universe import Universe
+from hedgerow.workload_reading import read_workload
+
+METHODS = ("adaptive", "matrix", "mwem", "small_db", "convex")
 
 
 @renamed_parameters(rows="keep_rows", who="analyst", vouched="trusted_losses")
@@ -119,7 +122,7 @@ def open(
         Show what is being done. Default: on a terminal and in a notebook.
     **options
         Options of a profile that is given by name: ``queries``, ``beta`` and ``workload`` of either; ``guard``,
-        ``reserve`` and ``model_cells`` of ``hr.Practical``; ``alpha`` of ``hr.Theory``. ``hr.open(…, reserve=0.1)``
+        ``reserve``, ``model_cells`` and ``pay_for_hits`` of ``hr.Practical``; ``alpha`` of ``hr.Theory``. ``hr.open(…, reserve=0.1)``
         means ``hr.open(…, profile=hr.Practical(reserve=0.1))``.
 
     Returns
@@ -142,6 +145,8 @@ def open(
     >>> session = hr.open("people.csv", universe=universe, budget=hr.Budget(1, 1e-9))  # doctest: +SKIP
     """
     engine_profile = profile_of(profile, options)
+    if isinstance(universe, Universe):
+        engine_profile = with_questions(engine_profile, universe)
     require_name("block", block)
     chosen = _Options(engine_profile, _check_trusted(trusted_losses))
     budget, whose = _of_units(budget, unit, rows_per_unit, source)
@@ -184,7 +189,8 @@ class _Options:
     @property
     def workload(self) -> Workload | list[Query] | None:
         """Questions that the owner declared."""
-        return checked_workload(self.profile.workload)
+        found: Workload | list[Query] | None = checked_workload(self.profile.workload)
+        return found
 
     @property
     def model_cells(self) -> int:
@@ -238,6 +244,7 @@ def _engine(
     return build_practical_engine(
         data, account, noise, workload=workload, queries=profile.queries, beta=beta, guard=profile.guard, reserve=profile.reserve,
         trusted_losses=options.trusted_losses, model_cells=profile.model_cells, prior=prior,
+        pay_for_hits=profile.pay_for_hits,
     )  # fmt: skip
 
 
@@ -264,7 +271,7 @@ class _Appending:
                 "ledger must be that of this block, in a session whose ledger is in memory. Found another. Leave it "
                 "out."
             )
-        if self.unit is not None and isinstance(source, DataSource):
+        if self.unit is not None and isinstance(source, DataSource) and source.is_present:
             raise InvalidInput(
                 "unit must come with a table that has its column. Found a source of counts only. Append the file or "
                 "frame itself."
@@ -317,14 +324,15 @@ class _Appending:
         from hedgerow import ledger as ledgers  # needs libraries that a plain install does not have
 
         declared = ledgers.declared(**self.options.declaration(data.universe, self.unit))
-        return ledgers.Binding(functools.cache(data.fingerprint), declared, FIT_VERSION)
+        return ledgers.Binding(functools.cache(data.fingerprint) if data.is_present else None, declared, FIT_VERSION)
 
 
 def _durable(url: str, budget: Budget, data: DataSource, analyst: str, options: dict[str, Any]) -> Ledger:
     """Open the durable ledger at a URL, bound to this table and these options."""
     from hedgerow import ledger as ledgers  # needs libraries that a plain install does not have
 
-    binding = ledgers.Binding(data.fingerprint, ledgers.declared(**options), FIT_VERSION)
+    found = data.fingerprint if data.is_present else None
+    binding = ledgers.Binding(found, ledgers.declared(**options), FIT_VERSION)
     return ledgers.opened(url, budget, who=analyst, binding=binding)
 
 
@@ -346,12 +354,12 @@ def release(
     *,
     universe: Universe,
     budget: Budget,
-    workload: Workload | Iterable[Query] | None = None,
+    workload: Workload | Iterable[Any] | str | None = None,
     table: str | None = None,
     csv: Csv | None = None,
     unit: str | None = None,
     rows_per_unit: int | None = None,
-    method: Literal["adaptive", "mwem"] = "adaptive",
+    method: Literal["adaptive", "matrix", "mwem", "small_db", "convex"] = "adaptive",
     beta: float = 0.05,
     model_cells: int = MODEL_CELLS,
     seed: int | None = None,
@@ -367,10 +375,14 @@ def release(
     source, universe, budget, table, csv, unit, rows_per_unit, beta, model_cells, seed, limit, progress
         As in ``open``.
     workload : Workload or iterable of Query, optional
-        Questions that the release should answer best. Default: all sets of up to three attributes; for "mwem", all
-        pairs.
-    method : {"adaptive", "mwem"}
-        "adaptive" is the engine of the practical profile. "mwem" is the textbook offline mechanism (MWEM).
+        Questions that the release should answer best. Default: all sets of up to three attributes; for "matrix", "mwem"
+        and "small_db", all pairs. For "convex" it must be a list of ``hr.minimize``.
+    method : {"adaptive", "matrix", "mwem", "small_db", "convex"}
+        "adaptive" is the engine of the practical profile. "matrix" gives the workload unbiased answers, whose exact
+        expected errors ``hr.plan`` states beforehand. The others are textbook mechanisms with a promise for the
+        workload: "mwem" (MWEM); "small_db", which chooses a small table among all tables of its size, for universes of
+        a few cells, and spends ε alone (its session has δ = 0); "convex", private multiplicative weights for known
+        losses.
 
     Returns
     -------
@@ -384,24 +396,40 @@ def release(
     workload = checked_workload(
         Practical(queries=1, beta=beta, workload=workload, guard=0.0, reserve=0.0, model_cells=model_cells).workload
     )
-    if method not in ("adaptive", "mwem"):
-        raise InvalidInput(f"method must be 'adaptive' or 'mwem'. Found {method!r}. Choose one.")
+    if isinstance(universe, Universe):
+        workload = read_workload(workload, universe)
+    if method not in METHODS:
+        raise InvalidInput(f"method must be one of {', '.join(METHODS)}. Found {method!r}. Choose one.")
     budget, whose = _of_units(budget, unit, rows_per_unit, source)
+    if method == "small_db" and isinstance(budget, Budget):
+        budget = replace(budget, delta=0.0)  # one choice is dearer in ρ, and needs no δ
     most = in_bytes(limit)
     with limit_memory(most), phases(progress):
         _require_types(universe, budget, table, None, seed)
         require_libraries()
-        require_memory(universe, workload, model_cells, one_by_one=method == "mwem")
+        require_memory(universe, workload, model_cells, one_by_one=method in ("mwem", "small_db"))
         tell(_show_reading(require_time(universe, model_cells)))
         data, ledger, noise = _prepare(source, universe, budget, table, csv, None, seed, whose, stacklevel=6)
         engine: Engine
-        if method == "mwem":
+        if method != "adaptive":
             asked = (
                 workload.on(universe) if isinstance(workload, Workload) else list(workload or marginals(2).on(universe))
             )
-            engine = run_release(
-                data, ledger, noise, workload=[bound_to(query, universe) for query in asked], beta=beta
+            bound = [bound_to(query, universe) for query in asked] if method != "convex" else []
+        if method == "matrix":
+            from hedgerow.engine.matrix import plan_matrix, run_matrix, split_workload
+
+            asked_of = split_workload(bound, universe)
+            engine = run_matrix(
+                data, ledger, noise, plan_matrix(budget, universe, *asked_of, rows=data.rows, beta=beta)
             )
+        elif method == "mwem":
+            engine = run_mwem(data, ledger, noise, workload=bound, beta=beta)
+        elif method == "small_db":
+            vc = workload.vc_dimension(universe) if isinstance(workload, Workload) else None
+            engine = run_small_db(data, ledger, noise, workload=bound, beta=beta, vc=vc)
+        elif method == "convex":
+            engine = run_convex(data, ledger, noise, workload=bound_convex(asked, universe), beta=beta)
         else:
             engine = build_practical_engine(
                 data,
@@ -546,7 +574,7 @@ def _of_units(budget: Any, unit: Any, rows_per_unit: Any, source: Any) -> tuple[
         raise InvalidInput(
             f"budget must be an hr.Budget. Found {type(budget).__name__}. For example hr.Budget(1, 1e-6, 'add-remove')."
         )
-    if isinstance(source, DataSource):
+    if isinstance(source, DataSource) and source.is_present:
         raise InvalidInput(
             "unit must come with a table that has its column. Found a source of counts only. Open the file or frame "
             "itself."

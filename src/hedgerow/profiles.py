@@ -8,15 +8,16 @@ any row is read.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Literal, TypedDict
 
 from hedgerow._checks import number, positive
 from hedgerow.engine.practical.engine import MOST_RESERVE
 from hedgerow.engine.practical.measure.prefit import MODEL_CELLS
 from hedgerow.errors import InvalidInput
-from hedgerow.query.counts import Query
 from hedgerow.query.workloads import Workload
+from hedgerow.universe.universe import Universe
+from hedgerow.workload_reading import read_workload, require_workload
 
 
 class ProfileOptions(TypedDict, total=False):
@@ -25,10 +26,11 @@ class ProfileOptions(TypedDict, total=False):
     queries: int
     beta: float
     alpha: float | None
-    workload: Workload | Iterable[Query] | None
+    workload: Workload | Iterable[Any] | str | None
     guard: float | None
     reserve: float | None
     model_cells: int
+    pay_for_hits: bool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,9 +43,10 @@ class Practical:
         Expected number of questions.
     beta : float
         Probability with which any error bar may fail, for all error bars together.
-    workload : Workload or iterable of Query, optional
-        Questions that the hypothesis should answer best. Default: all sets of up to three attributes. Convex questions
-        in it are certified: a tenth of the amount that the opening spends bounds the excess risk of all of them.
+    workload : Workload, str or iterable, optional
+        Questions that the hypothesis should answer best. Default: all sets of up to three attributes. Items are
+        questions, SQL texts, formulas such as ``"income ~ sex + age"``, tuples of columns such as ``("sex",
+        "income")``, and names of columns, each with all others. Convex questions in it are certified: a tenth of the amount that the opening spends bounds the excess risk of all of them.
     guard : float, optional
         Share of the budget for the sparse vector, or 0 for none. Default: a public rule.
     reserve : float, optional
@@ -52,6 +55,9 @@ class Practical:
     model_cells : int
         Largest size of the hypothesis, in cells of its junction tree (about 50 bytes each; time grows in proportion).
         Strong pairs beyond this size are still measured, and correct answers and synthetic records.
+    pay_for_hits : bool
+        Give the sparse vector a public threshold, so that only "wrong" costs anything: its threshold is then less than half as
+        large for the same share of the budget. All other noise is about 4 percent larger (docs/benchmarks-streams.md).
 
     Raises
     ------
@@ -69,10 +75,11 @@ class Practical:
 
     queries: int = 100_000
     beta: float = 0.05
-    workload: Workload | Iterable[Query] | None = None
+    workload: Workload | Iterable[Any] | str | None = None
     guard: float | None = None
     reserve: float | None = None
     model_cells: int = MODEL_CELLS
+    pay_for_hits: bool = False
 
     def __post_init__(self) -> None:
         _require_queries(self.queries)
@@ -82,6 +89,8 @@ class Practical:
                 f"{MODEL_CELLS}."
             )
         _require_beta(self.beta)
+        if not isinstance(self.pay_for_hits, bool):
+            raise InvalidInput(f"pay_for_hits must be True or False. Found {self.pay_for_hits!r}. Choose one.")
         reserve = self.reserve
         if reserve is None:  # the rule needs the table; its largest result must fit beside the guard
             reserve = MOST_RESERVE
@@ -100,6 +109,7 @@ class Practical:
     def declared(self) -> dict[str, Any]:
         """Options that a durable ledger is bound to, in the order and form in which its record holds them."""
         more = {} if self.model_cells == MODEL_CELLS else {"model_cells": self.model_cells}
+        more |= {"pay_for_hits": True} if self.pay_for_hits else {}
         return _declaration(self, alpha=None, guard=self.guard, reserve=self.reserve) | more
 
 
@@ -135,7 +145,7 @@ class Theory:
     queries: int = 100_000
     beta: float = 0.05
     alpha: float | None = None
-    workload: Workload | Iterable[Query] | None = None
+    workload: Workload | Iterable[Any] | str | None = None
 
     def __post_init__(self) -> None:
         _require_queries(self.queries)
@@ -200,17 +210,17 @@ def _require_own(kind: type[Practical] | type[Theory], options: Mapping[str, Any
                 )
 
 
-def checked_workload(workload: Any) -> Workload | list[Query] | None:
-    """Check a workload, or the list of its questions, before any row is read."""
-    if workload is None or isinstance(workload, Workload):
-        return workload
-    asked = list(workload) if isinstance(workload, Iterable) and not isinstance(workload, str | bytes) else None
-    if asked is None or not all(isinstance(query, Query) for query in asked):
-        raise InvalidInput(
-            "workload must be a workload, such as hr.marginals(2), or a list of questions. Found "
-            f"{type(workload).__name__}. Give one of these, or leave it out."
-        )
-    return asked
+def checked_workload(workload: Any) -> Any:
+    """Check a workload, or the list of its items, before any row is read. Names and texts are read on the universe."""
+    if not (workload is None or isinstance(workload, Workload | str)) and isinstance(workload, Iterable):
+        workload = list(workload)
+    require_workload(workload)
+    return workload
+
+
+def with_questions(profile: Profile, universe: Universe) -> Profile:
+    """Return the profile with its workload as questions: texts, formulas and names are read on the universe."""
+    return replace(profile, workload=read_workload(profile.workload, universe))
 
 
 def _require_queries(queries: Any) -> None:

@@ -9,20 +9,27 @@ from typing import Any
 
 import numpy as np
 
-from hedgerow import _html
+from hedgerow._checks import require_folder
 from hedgerow._json import readable
 from hedgerow.answer import Answer
+from hedgerow.display.report_page import report_body, report_page
+from hedgerow.display.titles import title
 from hedgerow.errors import InvalidInput
 
 
 @dataclass(frozen=True)
 class Charge:
-    """One charge of the log: its purpose, the question it was for, the noise drawn, and the cost."""
+    """One charge of the log: its purpose, the question it was for, the noise drawn, and the cost.
+
+    ``who`` was billed, and ``when`` (UTC): empty unless the ledger knows and the report was made with names.
+    """
 
     why: str
     asked: str
     noise: str
     cost: float
+    who: str = ""
+    when: str = ""
 
 
 @dataclass(frozen=True)
@@ -32,7 +39,7 @@ class Report:
     ``facts``: the budget, the amount spent, and the number of rows (an estimate under add/remove neighbors).
     ``attributes``: those of the universe, each with its kind and its number of cells. ``certificate``: a statement, in
     words, about questions never asked. ``charges``: every billed use of the data. ``answers``: the most recent answers
-    of the session.
+    that were asked for. ``parts``: counts on record that these are composed of.
     """
 
     facts: dict[str, Any]
@@ -40,28 +47,12 @@ class Report:
     certificate: str | None
     charges: tuple[Charge, ...]
     answers: tuple[Answer, ...]
+    parts: tuple[Answer, ...] = ()
 
     @property
     def html(self) -> str:
-        """The report as one self-contained HTML page."""
-        parts = [_html.table(("", ""), [(name.replace("_", " "), _words(fact)) for name, fact in self.facts.items()])]
-        if self.certificate is not None:
-            parts += [_html.heading("Certificate"), _html.paragraph(self.certificate)]
-        parts += [
-            _html.heading("Attributes of a record"),
-            _html.table(("attribute", "kind", "cells"), self.attributes),
-            _html.heading("Answers"),
-            _html.paragraph(
-                "All guaranteed errors hold together. Typical errors are averages over similar questions and "
-                "guarantee nothing."
-            ),
-            *(answer._repr_html_() for answer in self.answers),
-            _html.heading("Charges"),
-            _html.table(
-                ("why", "asked", "noise", "cost"), [(c.why, c.asked, c.noise, f"{c.cost:.4g}") for c in self.charges]
-            ),
-        ]
-        return _html.page("hedgerow session", *parts)
+        """The report as one self-contained HTML page, with a cover, to be read or printed."""
+        return report_page(self)
 
     @property
     def json(self) -> str:
@@ -71,20 +62,21 @@ class Report:
             "attributes": [{"name": name, "kind": kind, "cells": cells} for name, kind, cells in self.attributes],
             "certificate": self.certificate,
             "answers": [record_of(answer) for answer in self.answers],
+            "parts": [record_of(answer) for answer in self.parts],
             "charges": [asdict(charge) for charge in self.charges],
         }
         return readable(plain(record), indent=1, ascii_only=True)
 
     def save(self, path: str | Path) -> Path:
         """Write the report to a path that ends in .html or .json, and return the path."""
-        target = Path(path)
+        target = require_folder("The path of a report", path)
         if target.suffix not in (".html", ".json"):
             raise InvalidInput(f"The path of a report must end in .html or .json. Found {target.name!r}. Rename it.")
         target.write_text(self.html if target.suffix == ".html" else self.json, encoding="utf-8")
         return target
 
     def _repr_html_(self) -> str:
-        return self.html
+        return report_body(self)
 
     def __repr__(self) -> str:
         return f"Report({len(self.answers)} answers, {len(self.charges)} charges)"
@@ -94,6 +86,7 @@ def record_of(answer: Answer) -> dict[str, Any]:
     """Return an answer as plain data for a program that does not know this package."""
     return {
         "question": repr(answer.query),
+        "title": title(answer.query),
         "value": answer.value,
         "error": answer.error,
         "typical": answer.typical,
@@ -116,8 +109,3 @@ def plain(found: Any) -> Any:
         case float() if not math.isfinite(found):
             return None
     return found
-
-
-def _words(fact: Any) -> str:
-    """Format a fact for display."""
-    return f"{fact:.6g}" if isinstance(fact, float) else str(fact)

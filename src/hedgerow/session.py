@@ -12,7 +12,7 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -23,10 +23,10 @@ from hedgerow._threads import one_thread
 from hedgerow.answer import Answer
 from hedgerow.answering.answer_cache import AnswerCache
 from hedgerow.answering.answer_history import AnswerHistory
-from hedgerow.answering.answers_on_record import answers_on_record
 from hedgerow.answering.askable import Askable, bind_questions
 from hedgerow.answering.blocks import FIRST, Appending, Block, block_range
 from hedgerow.answering.over_time import answer_over_time, series_of
+from hedgerow.answering.released_session import ReleasedSession
 from hedgerow.answering.row_questions import RowQuestions, answer_of_rows
 from hedgerow.answering.scaling import Scale, bar_of_answer, bar_of_fraction, require_scale, scaled_answer
 from hedgerow.answering.spending import Spending
@@ -52,22 +52,12 @@ if TYPE_CHECKING:
     from hedgerow.engine.sampling import RowSampling
 
 
-@runtime_checkable
-class Closes(Protocol):
-    """A durable ledger, which holds a database connection that must be closed."""
-
-    def close(self) -> None:
-        """Write pending lines and close the connection."""
-        ...
-
-
 @renamed_methods(over="select_blocks", flip="sample_yes_no", flips="sample_yes_no_stream")
 @renamed_methods(spelling=True, generalization="generalisation")
 class Session(RowQuestions, Spending, Publishing, Askable, NotCopyable):
     """Questions and answers about one sensitive table. Made by ``hr.open`` or ``hr.release``.
 
-    Threads may share a session: they take turns. A fork of the process cannot ask, because two copies could spend the
-    same budget twice.
+    Threads may share a session: they take turns. A fork of the process cannot ask: two copies could spend one budget.
     """
 
     def __init__(
@@ -237,15 +227,26 @@ class Session(RowQuestions, Spending, Publishing, Askable, NotCopyable):
             It shares the ledgers of this session.
         """
         view = Session.__new__(Session)
-        view._limit = self._limit
+        view._limit, view.draft_cost = self._limit, self.draft_cost
         view._begin(self._blocks[block_range(list(self.blocks), first, last)], self._noise, None, is_whole=False)
         return view
+
+    def public_view(self) -> ReleasedSession:
+        """Return a view that answers from released values alone, and charges nothing whatever is asked.
+
+        It also knows what was bought before. Give it to a program that may ask and may not spend.
+
+        Returns
+        -------
+        ReleasedSession
+            It shares the lock of this session.
+        """
+        return ReleasedSession(self, self._engine.public, self._ledger.answer_log, self._limit, self._beta)
 
     def close(self) -> None:
         """Write what a durable ledger has not written yet, and close its database connection."""
         for block in self._blocks:
-            if isinstance(block.ledger, Closes):
-                block.ledger.close()
+            block.close()
 
     def __enter__(self) -> Self:
         return self
@@ -351,7 +352,7 @@ class Session(RowQuestions, Spending, Publishing, Askable, NotCopyable):
                 return self._series(query, within, resolution).price()
             bound = bind_questions([query], self.universe, resolution)[0]
             wanted = bar_of_answer(within, bound)
-            return 0.0 if self._cache.has(bound, wanted) else self._engine.price(bound, wanted)
+            return self._cache.price(bound, wanted)
 
     def _asked_over_time(self, query: OverTime, within: float | None, resolution: Resolution) -> Answer:
         """Answer a count over time: the rows of each block, and of all blocks up to it."""
@@ -373,18 +374,6 @@ class Session(RowQuestions, Spending, Publishing, Askable, NotCopyable):
             answer = scaled_answer(query, bound, estimate, bill.cost, scale, self._engine)
             self._history.add(answer)
             return answer
-
-    def _answers_on_record(self) -> Iterator[Answer]:
-        """Iterate over all answers in the ledger, whoever asked."""
-        return answers_on_record(self._ledger.answers(), self.log, self.universe, self._engine)
-
-    def _numbers_given(self) -> int:
-        """Return how many numbers all answers on record have."""
-        return sum(int(np.size(estimate.value)) for _, estimate in self._ledger.answers())
-
-    def _write_together(self) -> contextlib.AbstractContextManager[object]:
-        """Write the answers of a batch into the ledger together."""
-        return self._ledger.answer_log.at_once()
 
     def _public_answers(self) -> PublicAnswers:
         """Return all that was released, as an object that answers for free."""

@@ -37,16 +37,24 @@ from hedgerow.query.ratios import Mean, Ratio, Share
 from hedgerow.query.statistics import (
     Correlation,
     Difference,
+    GroupContrast,
     GroupedQuestion,
     Histogram,
     InterpolatedQuantile,
+    NumberRatio,
+    OddsRatio,
+    PairAssociation,
     QuantileStatistic,
+    RelativeRisk,
+    Survival,
     Top,
     Total,
+    Trend,
     Variance,
+    cramers_v_of,
 )
 from hedgerow.universe.attributes import Range, not_
-from hedgerow.universe.dates import Dates, day_of
+from hedgerow.universe.dates import Dates, days_given
 from hedgerow.universe.universe import Universe
 
 if TYPE_CHECKING:
@@ -145,8 +153,8 @@ class _RawRows:
             return ~self._satisfies(name, predicate.predicate)
         if isinstance(predicate, tuple) and numbers is not None:
             low, high = (
-                (-np.inf if predicate[0] is None else _in_days(predicate[0])),
-                (np.inf if predicate[1] is None else _in_days(predicate[1])),
+                (-np.inf if predicate[0] is None else _in_days(predicate[0])[0]),
+                (np.inf if predicate[1] is None else _in_days(predicate[1])[1]),
             )
             return (numbers >= low) & (numbers <= high)
         if not isinstance(declared, Range | Dates) or (isinstance(predicate, np.ndarray) and predicate.dtype == bool):
@@ -155,8 +163,8 @@ class _RawRows:
         assert numbers is not None
         found = [
             cells == declared.cell(value)
-            if value is None or (isinstance(value, str) and isinstance(declared, Range))
-            else numbers == _in_days(value)
+            if value is None or (isinstance(value, str) and (isinstance(declared, Range) or declared.has_label(value)))
+            else (numbers >= _in_days(value)[0]) & (numbers <= _in_days(value)[1])
             for value in wanted
         ]
         return np.asarray(np.logical_or.reduce([np.zeros(self._rows, bool), *found]))
@@ -166,6 +174,42 @@ class _RawRows:
         numbers = self._numbers[name]
         assert numbers is not None
         return numbers[self.holds(where) & ~np.isnan(numbers)]
+
+    def _survival(self, query: Survival) -> Array:
+        """Compute the survival curve over the cells of the time."""
+        times = len(self._universe[query.time].listed)
+        kept = self.holds(query.where) & (self._cells[query.time] < times)
+        cells, is_event = self._cells[query.time][kept], self.holds(query.event)[kept]
+        d = np.bincount(cells[is_event], minlength=times)
+        r = np.bincount(cells, minlength=times)[::-1].cumsum()[::-1]
+        return np.cumprod(1 - np.divide(d, r, out=np.zeros(times), where=r > 0))
+
+    def _slope(self, query: Trend) -> float:
+        """Compute the slope of least squares of an outcome over scores."""
+        numbers, declared, kept = self._numbers[query.over], self._universe[query.over], self.holds(query.where)
+        if numbers is None:
+            cells = self._cells[query.over]
+            numbers = np.where(cells < len(declared.listed), cells.astype(float), np.nan)
+        outcome = (
+            self._numbers[query.of.attribute] if isinstance(query.of, Mean) else self.holds(query.of).astype(float)
+        )
+        assert outcome is not None
+        kept = kept & ~np.isnan(numbers) & ~np.isnan(outcome)
+        x, y = numbers[kept], outcome[kept]
+        return float(((x - x.mean()) * (y - y.mean())).mean() / x.var())
+
+    def _contrasts(self, query: GroupContrast) -> Array:
+        """Compute comparisons of groups from the answer about each group."""
+        values = np.asarray(self.answer(query.of))
+        values = values / (1 - values) if query.measure == "odds ratio" else values
+        if query.against is None:
+            first, second = np.triu_indices(len(values), 1)
+        else:
+            at = query.place(self._universe)
+            first = np.delete(np.arange(len(values)), at)
+            second = np.full(first.size, at)
+        a, b = values[first], values[second]
+        return np.asarray(a - b if query.measure == "difference" else a / b)
 
     def answer(self, query: Query) -> float | Array:
         """Compute the true answer to a question."""
@@ -197,6 +241,9 @@ class _RawRows:
                 assert a is not None and b is not None
                 both = self.holds(query.where) & ~np.isnan(a) & ~np.isnan(b)
                 return float(np.corrcoef(a[both], b[both])[0, 1])
+            case Histogram(days=days) if days is not None:
+                values, edges = self.values(query.attribute, query.where), [float(days_given(day)[0]) for day in days]
+                return np.asarray(np.histogram(values, edges)[0] / self._rows)
             case Histogram() if query.edges is not None:
                 values = self.values(query.attribute, query.where)
                 return np.asarray(np.histogram(values, query.edges)[0] / self._rows)
@@ -208,7 +255,25 @@ class _RawRows:
                 return np.sort(np.asarray(self.answer(Marginal((query.attribute,)))))[::-1][: query.k]
             case Difference():
                 return self.answer(query.first) - self.answer(query.second)
-            case GroupedQuestion(of=None):
+            case NumberRatio():
+                return self.answer(query.above) / self.answer(query.below)
+            case OddsRatio():
+                first, second = (np.asarray(self.answer(share)) for share in query.shares)
+                return float(first / (1 - first) * (1 - second) / second)
+            case RelativeRisk():
+                return self.answer(query.shares[0]) / self.answer(query.shares[1])
+            case Trend():
+                return self._slope(query)
+            case Survival():
+                return self._survival(query)
+            case PairAssociation():
+                kept, pair = self.holds(query.where), (query.first, query.second)
+                table = np.zeros(self._universe.sizes(pair))
+                np.add.at(table, tuple(self._cells[name][kept] for name in pair), 1.0)
+                return cramers_v_of(table)
+            case GroupContrast():
+                return self._contrasts(query)
+            case GroupedQuestion(of=None, by=None):
                 return self.answer(Marginal(query.attributes))
             case GroupedQuestion():
                 return np.asarray(np.vectorize(self.answer, otypes=[float])(query.parts(self._universe)))
@@ -221,10 +286,9 @@ def unsafe_respondent(data: DataSource) -> _Truth:
     return _Truth(data)
 
 
-def _in_days(value: Any) -> Any:
-    """Convert a date to a number of days. Leave a number as it is."""
-    date = datetime.date.fromisoformat(value) if isinstance(value, str) else value
-    return day_of(date) if isinstance(date, datetime.date) else date
+def _in_days(value: Any) -> tuple[Any, Any]:
+    """Return the first and the last day of a date or a period, and a number twice."""
+    return days_given(value) if isinstance(value, str | datetime.date) else (value, value)
 
 
 class _Truth:

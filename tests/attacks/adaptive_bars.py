@@ -441,7 +441,7 @@ def purchases(x: Attack) -> None:
         for question, truth, bar in everyone:
             with contextlib.suppress(hr.BudgetExceeded, hr.InvalidInput):
                 answer = x.ask(question, truth, within=bar)
-                assert np.max(answer.error) <= bar * (1 + 1e-6)
+                assert answer.error is None or np.max(answer.error) <= bar * (1 + 1e-6)  # None: all that there may be
             x.ask(question, truth)
 
 
@@ -451,7 +451,7 @@ def sql(x: Attack) -> None:
     low = math.floor(float(x.rng.uniform(*ENDS[id(t.universe)]["a"])))
     outputs = {
         "s": "sum(b)", "m": "avg(b)", "v": "var_pop(a)", "w": "var_samp(a)", "d": "stddev(a)", "q": "quantile_disc(a, 0.5)", "md": "median(a)",
-        "qc": "quantile_cont(b, 0.9)", "pd": "percentile_disc(0.25) WITHIN GROUP (ORDER BY a DESC)", "lo": "min(a)", "hi": "max(b)",
+        "qc": "quantile_cont(b, 0.9)", "pd": "percentile_disc(0.25) WITHIN GROUP (ORDER BY a)", "lo": "min(a)", "hi": "max(b)",
         "r": "corr(a, b)", "part": "count(*) FILTER (WHERE flag) / count(*)", "flags": "avg(CASE WHEN flag THEN 1 ELSE 0 END)",
         "sc": f"sum(CASE WHEN a >= {low} THEN b END)",
     }  # fmt: skip
@@ -470,7 +470,7 @@ def sql(x: Attack) -> None:
         truths = {
             "n": n, "s": b.sum(), "m": mean_of(b), "v": variance_of(a), "w": sample, "d": math.sqrt(sample), "q": quantile_of(a, 0.5),
             "md": float(np.median(a)) if n else math.nan, "qc": float(np.quantile(b, 0.9)) if n else math.nan,
-            "pd": float(np.sort(a)[::-1][math.ceil(n / 4) - 1]) if n else math.nan,
+            "pd": quantile_of(a, 0.25),
             "lo": quantile_of(a, 0.0), "hi": quantile_of(b, 1.0), "r": correlation_of(a, b), "part": part, "flags": part,
             "sc": b[a >= low].sum(),
         }  # fmt: skip

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
+import warnings
 from typing import Any
 
 import numpy as np
@@ -78,7 +79,9 @@ def test_a_mask_that_changes_while_it_is_bound_is_still_of_zeros_and_ones() -> N
 
     class Changes(set):  # type: ignore[type-arg]
         def __iter__(self) -> Any:
-            mask.dtype = np.uint8
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", DeprecationWarning)  # NumPy 2.5 warns, and does it all the same
+                mask.dtype = np.uint8
             mask[0] = 200
             return super().__iter__()
 

@@ -114,7 +114,7 @@ def test_where_capitals_do_not_matter_they_do_not_to_like() -> None:
 def test_a_date_is_compared_with_dates_alone(condition: str) -> None:
     with pytest.raises(InvalidInput, match="must be compared with"):
         read_statement(f"SELECT count(*) FROM data WHERE {condition}", UNIVERSE)
-    assert datetime.date(2000, 1, 1) in UNIVERSE["day"].labels
+    assert datetime.date(2000, 1, 1) in UNIVERSE["day"].plain_labels
 
 
 ZEROS = 1001  # of 4,000 rows, the others being 9: the quantile 0.25025 is on the way from the one to the other

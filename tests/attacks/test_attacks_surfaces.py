@@ -20,6 +20,7 @@ from people import SMALL, frame
 
 import hedgerow as hr
 from hedgerow import opening
+from hedgerow.release_file.replica import Replica, given_answers, public_state
 from hedgerow.universe.files import to_mapping, to_toml
 
 # The command line, on neighbours with one released history
@@ -160,7 +161,40 @@ def test_an_answer_holds_nothing_of_the_session_and_can_be_passed_on() -> None:
 def test_a_session_that_is_looked_through_is_found_to_hold_its_table() -> None:
     """So the search finds what is there."""
     session = hr.open(frame(5000), universe=SMALL, budget=hr.Budget(2.0, 1e-6), seed=1)
-    assert any(kind.endswith(PRIVATE) for kind in held_by(vars(session)))
+    assert any(kind.endswith(PRIVATE) for kind in held_by(list(vars(session).values())))
+
+
+def published(session: hr.Session, folder: Path) -> dict[str, Any]:
+    """All that leaves the session's process: a file, what workers get, and what an assistant is given."""
+    file, state, view = (
+        session.publish(folder / "people.hedgerow", answers="all"),
+        public_state(session),
+        session.public_view(),
+    )
+    release, replica = hr.load(file), Replica()
+    assert state is not None
+    replica.learn(state)
+    return {
+        "release": release,
+        "a release that was passed on": pickle.loads(pickle.dumps(release)),
+        "what a worker gets": state,
+        "answers that workers know": given_answers(session),
+        "a worker": replica,
+        "an answer of a view": view.ask(hr.count(age=(1, 3))),
+        "a table of a view": view.ask(hr.marginal("age", "sex")),
+        "records of a view": view.synthetic(10),
+        "a statement": session.statement(),
+    }
+
+
+def test_nothing_that_is_published_holds_the_table_the_ledger_or_the_noise(tmp_path) -> None:
+    session = hr.open(frame(5000), universe=SMALL, budget=hr.Budget(2.0, 1e-6), reserve=0.4, keep_rows=True)
+    session.ask(hr.count(smoker=True), within=0.01)
+    for name, thing in published(session, tmp_path).items():
+        held = held_by(thing)
+        assert not [kind for kind in held if kind.endswith(PRIVATE) or kind == "an array of all rows"], (name, held)
+    with pytest.raises(hr.InvalidInput, match="process"):
+        pickle.dumps(session.public_view())
 
 
 # Threads

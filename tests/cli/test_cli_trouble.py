@@ -16,6 +16,7 @@ from urllib.parse import quote
 import pytest
 import typer
 from desks import BUDGET, HEAD, RESERVE, Desk, made, opened
+from sqlite_file import open_sqlite
 from typer.testing import CliRunner
 
 import hedgerow as hr
@@ -58,7 +59,7 @@ def refused(ran: Any, code: int, *words: str) -> None:
         ('ledger = "sqlite:///people.ledger"', "", "every command would spend again"),
         ('ledger = "sqlite:///people.ledger"', 'ledger = "mysql://x/y"', "SQLite or PostgreSQL"),
         ('kind = "Integers"', 'kind = "Whole"', "kind of"),
-        ("guard = 0.0", 'workload = "everything"', "must be made of"),
+        ("guard = 0.0", 'workload = "everything"', "must name columns"),
         ("guard = 0.0", 'workload = "marginals(2"', "must be written"),
         ("[budget]", "[csv]\ndelimiter = 'ab'\n[budget]", "delimiter must be"),
         ("[budget]", "[draft]\nepsilon = 2.0\ndelta = 0.0\n[budget]", "must exceed the cost of the draft"),
@@ -118,7 +119,7 @@ def test_a_file_that_is_not_there_is_refused_with_the_way_out(tmp_path: Path) ->
 
 def test_a_ledger_that_is_not_what_was_written_has_status_1_where_it_is_checked_and_4_elsewhere(tmp_path: Path) -> None:
     desk = opened(tmp_path, 300)
-    with sqlite3.connect(tmp_path / "people.ledger") as store:
+    with open_sqlite(tmp_path / "people.ledger") as store:
         store.execute("UPDATE hedgerow_lines SET who = 'eve' WHERE number = 1")
     checked = desk.run("ledger", "verify")
     assert checked.exit_code == output.FAILED and "line 1" in checked.stderr.lower()
@@ -275,7 +276,7 @@ def test_a_command_ends_with_the_status_of_how_it_ended_and_with_0_only_where_al
 
 def lines_of(desk: Desk) -> int:
     try:
-        with sqlite3.connect(f"file:{desk.folder / 'people.ledger'}?mode=ro", uri=True) as store:
+        with open_sqlite(f"file:{desk.folder / 'people.ledger'}?mode=ro", uri=True) as store:
             return int(store.execute("SELECT count(*) FROM hedgerow_lines").fetchone()[0])
     except sqlite3.Error:
         return 0

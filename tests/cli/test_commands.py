@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import io
 import json
+import logging
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +19,7 @@ from typer.testing import CliRunner
 import hedgerow as hr
 from hedgerow.cli import app, asking, output
 from hedgerow.cli.file import File
+from hedgerow.server.worker import write_records
 
 
 @pytest.fixture(scope="module")
@@ -169,7 +172,7 @@ def test_sql_from_an_argument_from_stdin_and_into_a_file(desk: Desk, tmp_path: P
 def test_fit_is_free_and_suits_its_target(desk: Desk) -> None:
     found = desk.json("fit", "smoker", "age", "sex")
     assert found["model"] == "logistic" and found["cost"] == 0
-    assert list(found["coefficients"]) == ["age", "sex=F", "sex=M", "intercept"] and found["coefficients"]["age"] > 0
+    assert list(found["coefficients"]) == ["age", "sex=M", "intercept"] and found["coefficients"]["age"] > 0
     session = desk.in_python(ledger=desk.url)
     theta = session.ask(hr.minimize(hr.losses.Logistic(target="smoker", features=["age", "sex"]), over=hr.L2Ball(5.0)))
     np.testing.assert_allclose(list(found["coefficients"].values()), theta.value, rtol=1e-6)
@@ -225,6 +228,25 @@ def test_synthetic_records_go_to_a_file_or_to_stdout(desk: Desk, tmp_path: Path)
     assert record["rows"] == 30 and len(pd.read_parquet(out)) == 30
     assert len(desk.json("synth", "--rows", "5")["records"]) == 5
     assert desk.run("synth", "--out", "s.xlsx").exit_code == 2
+
+
+def test_records_go_to_parquet_if_the_labels_of_a_column_are_numbers_and_texts(tmp_path: Path) -> None:
+    records = pd.DataFrame({"paid": pd.Series([0, 25, "(other)", None], dtype=object), "visits": [1, 2, 3, 4]})
+    output.write_table(records, tmp_path / "s.parquet")
+    for parquet in (tmp_path / "s.parquet", io.BytesIO(write_records(records, "parquet"))):
+        read = pd.read_parquet(parquet)
+        assert list(read["paid"][:3]) == ["0", "25", "(other)"] and pd.isna(read["paid"][3])
+        assert read["visits"].dtype == int
+
+
+def test_the_log_of_the_service_is_on_stderr(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    from hedgerow.server import run
+
+    own = logging.getLogger("hedgerow")
+    monkeypatch.setattr(own, "handlers", [])
+    monkeypatch.setattr(own, "propagate", True)
+    monkeypatch.setattr(run, "serve", lambda *_: logging.getLogger("hedgerow.server").error("request 1: ValueError"))
+    assert "hedgerow.server: request 1: ValueError" in desk.run("serve").stderr
 
 
 # ledger

@@ -8,9 +8,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+import serving
 from desks import SEED, Desk, opened
 
 import hedgerow as hr
+from hedgerow.server.people import TokenStore
+from hedgerow.server.registry import ServiceRegistry
 
 HOW_MANY = 200
 
@@ -130,3 +133,25 @@ def test_the_session_of_the_test_has_the_seed_that_is_said(desk: Desk) -> None:
         seed=SEED + 1,
     )  # fmt: skip
     assert other.ask(hr.count(sex="F")).value != desk.in_python().ask(hr.count(sex="F")).value
+
+
+def test_the_same_200_over_http_by_the_client_and_by_sql_of_a_service(desk: Desk, asked: list[Asked]) -> None:
+    want = numbers(desk.json("ask", *(each.text for each in asked), "--scale", "rows")["answers"])
+    port = serving.free_port()
+    registry = ServiceRegistry(desk.folder / "hedgerow-service.sqlite")
+    token = TokenStore(registry).create("ana", "analyst")[0]
+    registry.close()
+    with (
+        serving.process("--file", str(desk.file), port=port),
+        hr.connect(f"http://127.0.0.1:{port}", token) as people,
+    ):
+        by_client = people.ask_all([each.python for each in asked], scale="rows")
+        one_by_one = [people.ask(each.python, scale="rows") for each in asked[:20]]
+        http = people._connection.post(
+            f"{people._at}/batch", {"questions": [each.text for each in asked], "scale": "rows"}
+        )["answers"]
+        by_sql = [people.sql(each.sql).to_numpy(dtype=float)[0, :2] for each in asked[:50]]
+    np.testing.assert_array_equal(of_python(by_client), want)
+    np.testing.assert_array_equal(of_python(one_by_one), want[:20])
+    np.testing.assert_array_equal(numbers(http), want)
+    np.testing.assert_allclose(np.array(by_sql), want[:50], rtol=1e-14)

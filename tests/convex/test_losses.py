@@ -224,7 +224,7 @@ def test_row_norms_are_bounded_exactly():
 
 
 def test_columns_are_numbers_by_public_bounds_flags_and_one_column_per_category():
-    features = Features(UNIVERSE, ["age", "smoker", "region"])
+    features = Features(UNIVERSE, ["age", "smoker", "region"], coding="full")
     assert features.feature_names == (
         "age",
         "smoker",
@@ -241,6 +241,23 @@ def test_columns_are_numbers_by_public_bounds_flags_and_one_column_per_category(
         [0.0, 1, 0, 1, 0, 0, 1],  # the extra cell of a number stands in the middle
     ]
     assert standardization(UNIVERSE["age"]) == (50.0, 30.0)
+
+
+def test_beside_an_intercept_a_category_has_no_column_for_its_first_value():
+    features = Features(UNIVERSE, ["age", "region"])
+    assert features.feature_names == ("age", "region=south", "region=east", "region=(other)", "intercept")
+    assert features.references == {"region": "north"}
+    cells = {"age": np.array([0, 3]), "region": np.array([0, 3])}
+    assert features.rows(cells).tolist() == [[-0.75, 0, 0, 0, 1], [0.75, 0, 0, 1, 1]]
+    assert Features(UNIVERSE, ["region"], intercept=False).dimension == 4  # nothing stands for the reference then
+
+
+@pytest.mark.parametrize(("names", "crossed"), [(["region"], []), (["region", "age"], [("region", "age")]),
+                                                (["smoker", "region"], [("smoker", "region")])])  # fmt: skip
+def test_reference_columns_span_what_all_columns_span_and_are_independent(names, crossed):
+    full, reference = (Features(UNIVERSE, names, interactions=crossed, onehot=["smoker"], coding=c).design() for c in ("full", "reference"))  # fmt: skip
+    assert np.linalg.matrix_rank(reference) == reference.shape[1] == np.linalg.matrix_rank(full) < full.shape[1]
+    assert np.linalg.matrix_rank(np.hstack([full, reference])) == reference.shape[1]
 
 
 # Losses bound to a universe
@@ -386,10 +403,12 @@ def test_every_label_has_a_place_and_none_is_refused():
         assert np.isfinite(loss.as_labels(strange)).all()
 
 
-def test_features_past_memory_are_refused_with_the_way_out():
-    wide = hr.Universe({f"a{i}": hr.Integers(0, 9) for i in range(10)})
+def test_a_table_of_very_many_cells_is_no_limit_but_parameters_are():
+    wide = hr.Universe({f"a{i}": hr.Integers(0, 9999) for i in range(10)})
+    names = [f"a{i}" for i in range(1, 10)]
+    assert not losses.Squared(target="a0", features=names).on(wide).is_listable
     with pytest.raises(TooLarge, match="fewer features"):
-        losses.Squared(target="a0", features=[f"a{i}" for i in range(1, 10)]).on(wide)
+        losses.Squared(target="a0", features=names, onehot=names).on(wide)
 
 
 def test_a_lipschitz_loss_needs_no_bounded_set_for_its_gradients():

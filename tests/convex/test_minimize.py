@@ -8,6 +8,7 @@ import math
 import warnings
 from pathlib import Path
 
+import doc_pictures
 import numpy as np
 import pandas as pd
 import pytest
@@ -366,7 +367,7 @@ def test_a_release_answers_convex_questions_from_its_hypothesis(table) -> None:
     assert offline.ask(QUESTIONS[0]).error is None
     with pytest.raises(BudgetExceeded, match=r"within must be left out of a convex question to a release"):
         offline.ask(QUESTIONS[0], within=0.1)
-    with pytest.raises(InvalidInput, match=r"workload of method='mwem' must consist of counts, tables and means"):
+    with pytest.raises(InvalidInput, match=r"workload of this method must consist of counts, tables and means"):
         hr.release(table, universe=SMALL, budget=hr.Budget(5.0, 1e-6), method="mwem", workload=[QUESTIONS[0]])
 
 
@@ -415,13 +416,15 @@ def test_an_analyst_selects_features_by_what_she_is_told_and_pays_nothing() -> N
     assert np.mean(alone) > np.mean([fit.excess for fit in made[:5]])
 
 
-def test_the_notebook_is_valid_and_its_code_compiles() -> None:
-    path = Path(__file__).resolve().parents[2] / "docs" / "regressions.ipynb"
-    cells = json.loads(path.read_text())["cells"]
-    code = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
-    assert len(code) >= 5
-    for source in code:
-        compile(source, str(path), "exec")
+def test_the_notebook_runs() -> None:
+    """With three of its two hundred fits."""
+    text = (Path(__file__).resolve().parents[2] / "docs" / "regressions.ipynb").read_text()
+    assert text.count("demo.universe()), 200)") == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # true values are shown, because the table is public
+        ran = json.loads(doc_pictures.renewed_notebook(text.replace("demo.universe()), 200)", "demo.universe()), 3)")))
+    said = ["".join(cell["outputs"][0]["text"]) for cell in ran["cells"] if cell.get("outputs")]
+    assert len(said) >= 5 and said[-1].startswith("3 models")
 
 
 # Refusals: public facts only, nothing spent
@@ -509,12 +512,6 @@ def test_a_constant_target_is_refused_from_the_universe_alone() -> None:
 
 
 def test_features_past_memory_are_refused_with_the_way_out() -> None:
-    wide = hr.Universe.from_sizes({f"x{i}": 20 for i in range(10)} | {"y": 2})
-    with pytest.raises(
-        TooLarge,
-        match=r"Found 20480000000000 on .*fewer features, declare coarser bins, or fit it once with hedgerow.erm",
-    ):
-        hr.minimize(Logistic(target="y", features=[f"x{i}" for i in range(10)]), BALL).on(wide)
     universe = hr.Universe.from_sizes({f"x{i}": 10 for i in range(6)} | {"y": 2})
     rng = np.random.default_rng(0)
     rows = pd.DataFrame(

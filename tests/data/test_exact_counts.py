@@ -22,6 +22,7 @@ import hedgerow as hr
 from hedgerow.data import HistogramSource
 from hedgerow.data import exact_counts as rows
 from hedgerow.data.source import MOST_ROWS
+from hedgerow.engine.practical.contrasts import along
 from hedgerow.engine.practical.engine import build_practical_engine
 from hedgerow.engine.practical.fit.residuals import coordinates
 from hedgerow.engine.practical.measure import prefit as selection
@@ -132,6 +133,18 @@ def check_a_session(budget: Budget, data: Any) -> None:
                 session.ask(query, within=within)
 
     assert compared(run, table, other, budget) >= 1
+
+
+@pytest.mark.parametrize("grid", [2.0**-14, 1.0, 2.0, 64.0])
+def test_coordinates_of_very_large_tables_are_the_nearest_on_their_grid(grid: float) -> None:
+    """Where rows are so many that a grid is coarser than one row, too."""
+    counts = np.array([[241391645114443, 37512], [29086509980327, 292471798288827]])
+    for by, times in ((along((2, 2)), 1), (along((2, 2)), 3)):
+        (found,) = coordinates(counts, grid, by, times).ravel().tolist()
+        total = int(counts[0, 0] - counts[0, 1] - counts[1, 0] + counts[1, 1])  # over √4: the squares of both contrasts
+        exact = math.isqrt(total**2 * times * 2**80 // 4) / 2**40
+        steps = min(abs(found) / grid, 2.0**53)
+        assert abs(steps - min(exact / grid, 2.0**53)) <= 0.5 + 2.0**-40 * steps
 
 
 def check_a_release(budget: Budget, data: Any) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import sqlite3
 import traceback
 from collections.abc import Callable
 from pathlib import Path
@@ -16,6 +15,7 @@ import pandas as pd
 import postgres
 import psycopg
 import pytest
+from sqlite_file import open_sqlite
 
 import hedgerow as hr
 from hedgerow.data import postgres_table, readers
@@ -62,9 +62,8 @@ def postgres_server(folder: Path, request: Any) -> Broken:
 
 def sqlite_file(folder: Path, request: Any) -> Broken:
     path, kept = folder / "people.db", folder / "kept.db"
-    with sqlite3.connect(kept) as db:
+    with open_sqlite(kept) as db:
         FRAME.to_sql("people", db, index=False)
-    db.close()
     shutil.copy(kept, path)
     return (
         lambda: {"source": f"sqlite://{path}", "table": "people"},

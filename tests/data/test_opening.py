@@ -8,7 +8,6 @@ import decimal
 import gzip
 import io
 import itertools
-import sqlite3
 import warnings
 from pathlib import Path
 
@@ -23,6 +22,7 @@ from awkward_values import AWKWARD, NUMBERS
 from coded_rows import coded_rows
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sqlite_file import open_sqlite
 
 import hedgerow as hr
 from hedgerow.data import coding, readers, schema
@@ -170,7 +170,7 @@ def for_sqlite(value: object) -> object:
 def test_no_row_of_a_sqlite_table_changes_another(through, tried, tmp_path) -> None:
     path = tmp_path / "t.db"
     asked = tried[:: 1 if through == "url" else 8]
-    with sqlite3.connect(path) as db:
+    with open_sqlite(path) as db:
         db.execute("BEGIN")
         for i, (value, place, columns) in enumerate(asked):
             db.execute(f'CREATE TABLE "t{i}" (age INTEGER, sex TEXT, note REAL)')
@@ -378,7 +378,7 @@ def test_the_same_table_has_the_same_cells_from_every_source(tmp_path) -> None:
     with duckdb.connect(str(tmp_path / "t.duckdb")) as db:
         db.register("frame", arrow)
         db.execute("CREATE TABLE t AS SELECT * FROM frame")
-    with sqlite3.connect(tmp_path / "t.db") as db:
+    with open_sqlite(tmp_path / "t.db") as db:
         SAME.to_sql("t", db, index=False)
     sources = {
         "csv": (tmp_path / "t.csv", {}),
@@ -618,8 +618,23 @@ def test_a_bad_dialect_is_refused_by_name(bad, words) -> None:
 
 
 @pytest.mark.filterwarnings("ignore")
+def test_a_database_file_is_found_below_the_working_folder_as_in_the_url_of_a_ledger(tmp_path, monkeypatch) -> None:
+    import duckdb
+
+    monkeypatch.chdir(tmp_path)
+    universe = hr.Universe(age=hr.Integers(0, 9))
+    with open_sqlite(tmp_path / "t.db") as db:
+        db.execute("CREATE TABLE t (age)")
+        db.execute("INSERT INTO t VALUES (3)")
+    with duckdb.connect(str(tmp_path / "t.duckdb")) as db:
+        db.execute("CREATE TABLE t AS SELECT 3 AS age")
+    for url in ("sqlite:///t.db", f"sqlite:///{tmp_path}/t.db", "duckdb:///t.duckdb", f"duckdb://{tmp_path}/t.duckdb"):
+        assert Table(url, universe, table="t").rows == 1
+
+
+@pytest.mark.filterwarnings("ignore")
 def test_public_failures_are_named(tmp_path) -> None:
-    with sqlite3.connect(tmp_path / "t.db") as db:
+    with open_sqlite(tmp_path / "t.db") as db:
         db.execute("CREATE TABLE t (age, sex)")
     frame = pd.DataFrame([[1, 2, "F"]], columns=["age", "age", "sex"])
     (tmp_path / "t.csv").write_text("age;sex\n1;F\n")
@@ -669,7 +684,7 @@ def test_columns_are_named_by_their_text(tmp_path) -> None:
     assert cells(frame, universe).tolist() == [[3, 0], [4, 1]]
     dotted = pd.DataFrame({"a.b": [1, 2], "a": [3, 4], 'say "x"': [5, 6], "^a.*$": [7, 8]})
     dotted.to_parquet(tmp_path / "t.parquet")
-    with sqlite3.connect(tmp_path / "t.db") as db:
+    with open_sqlite(tmp_path / "t.db") as db:
         dotted.to_sql("t", db, index=False)
     named = hr.Universe({name: hr.Integers(0, 9) for name in ("a", "a.b", 'say "x"', "^a.*$")})
     for source, how in [
@@ -694,11 +709,11 @@ def test_a_session_opens_on_a_declared_dialect(tmp_path) -> None:
 
 
 def test_a_database_is_a_snapshot(tmp_path) -> None:
-    with sqlite3.connect(tmp_path / "t.db") as db:
+    with open_sqlite(tmp_path / "t.db") as db:
         db.execute("CREATE TABLE t (age, sex)")
         db.execute("INSERT INTO t VALUES (3, 'F')")
     data = Table(f"sqlite://{tmp_path}/t.db", UNIVERSE, table="t")
-    with sqlite3.connect(tmp_path / "t.db") as db:
+    with open_sqlite(tmp_path / "t.db") as db:
         db.execute("DELETE FROM t")
     assert data.marginal(["age"]).tolist() == [0, 0, 0, 1, 0, 0, 0, 0, 0, 0]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sqlite3
 from collections import Counter
 
 import numpy as np
@@ -13,6 +12,7 @@ import psycopg
 import pyarrow as pa
 import pytest
 from awkward_values import AWKWARD
+from sqlite_file import open_sqlite
 
 import hedgerow as hr
 from hedgerow.data import HistogramSource, Table, table
@@ -105,7 +105,7 @@ def test_every_source_keeps_the_same_rows(tmp_path) -> None:
     expected = Table(frame, UNIVERSE, unit=PersonColumn("who", 2)).fingerprint()
     frame.to_csv(tmp_path / "t.csv", index=False)
     frame.to_parquet(tmp_path / "t.parquet")
-    with sqlite3.connect(tmp_path / "t.db") as db:
+    with open_sqlite(tmp_path / "t.db") as db:
         frame.to_sql("t", db, index=False)
     url = postgres.server().fresh()
     with psycopg.connect(url) as db:

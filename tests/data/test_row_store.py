@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import os
 import pickle
-import sqlite3
 import stat
 import tempfile
 from pathlib import Path
@@ -17,6 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from awkward_values import AWKWARD
+from sqlite_file import open_sqlite
 
 import hedgerow as hr
 from hedgerow.data import row_store as store
@@ -39,7 +39,7 @@ ALL = np.arange(4)
 def sources(folder: Path) -> dict[str, tuple[object, dict]]:
     FRAME.to_csv(folder / "t.csv", index=False)
     FRAME.to_parquet(folder / "t.parquet")
-    with sqlite3.connect(folder / "t.db") as database:
+    with open_sqlite(folder / "t.db") as database:
         FRAME.to_sql("people", database, index=False)
     table = pa.Table.from_pandas(FRAME)
     return {

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import itertools
 import os
+import re
 import subprocess
 import sys
+import textwrap
+import warnings
 from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import spark
 from awkward_values import AWKWARD
@@ -184,3 +188,14 @@ def test_a_worker_that_dies_in_the_midst_of_a_scan_changes_nothing() -> None:
                          env={**os.environ, "PYTHONPATH": path})  # fmt: skip
     told = [line for line in ran.stderr.splitlines() if not line.startswith("\tat ")]
     assert "unharmed" in ran.stdout, "\n".join(told)[-5000:]
+
+
+def test_the_code_of_the_page_runs_on_spark() -> None:
+    page = (Path(__file__).resolve().parents[2] / "docs" / "spark.md").read_text()
+    code = textwrap.dedent(re.search(r"^(    session = .*?)\n\n", page, re.DOTALL | re.MULTILINE)[1])  # type: ignore[index]
+    frame = spark.session().createDataFrame(pd.DataFrame({"age": range(500), "smoker": [0, 1] * 250}))
+    names = {"hr": hr, "frame": frame, "universe": hr.Universe(age=hr.Integers(0, 499), smoker=hr.Flag())}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", hr.PublicWarning)  # small
+        exec(compile(code, "spark.md", "exec", dont_inherit=True), names)
+    assert names["session"].rows == 500 and len(names["model"].theta) == 1

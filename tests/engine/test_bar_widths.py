@@ -95,7 +95,8 @@ def width_of(kind: str, query: np.ndarray, event: Laplace | Gaussian, sizes: lis
     if isinstance(event, Gaussian):
         return event.sigma * (math.sqrt(query.size) + math.sqrt(2 * base)) * norm
     cells = math.prod(sizes)
-    return event.scale * (cells + math.sqrt(2 * cells * base) + base) + event.grid * cells
+    rounded = min(event.grid, event.scale * math.log(2))
+    return event.scale * (cells + math.sqrt(2 * cells * base) + base) + rounded * cells
 
 
 def half(ends: tuple[np.ndarray, np.ndarray]) -> float:
@@ -114,10 +115,34 @@ def test_no_noise_is_beyond_its_tail_more_often_than_stated(event, x) -> None:
     for count in (1, 20):
         spectrum = np.fft.rfft(law, 2**18) ** count
         sums = np.maximum(np.fft.irfft(spectrum, 2**18)[: count * (reach.size - 1) + 1], 0.0)
-        t = float(error_bars._tail(event, np.array(math.sqrt(count)), x))
+        t = float(error_bars.tail(event, np.array(math.sqrt(count)), x))
         for reached in (t, error_bars._one_tail(event, x)) if count == 1 else (t,):
             assert sums[count * 3000 + math.floor(reached) + 1 :].sum() <= math.exp(-x) + 1e-12
         assert t == pytest.approx(tail(event, math.sqrt(count), x), rel=0.03 if x < 10 else 4e-3)
+
+
+@pytest.mark.parametrize("scale", [0.02, 0.3, 1.0, 1.5, 40.0])
+def test_discrete_laplace_noise_is_at_most_an_exponential_and_a_step_or_a_part_of_its_mean(scale) -> None:
+    """In distribution, at every size that it has: without the addition it is not."""
+    sizes = np.arange(1, 200)
+    beyond = 2 * np.exp(-sizes / scale) / (1 + math.exp(-1 / scale))  # Pr[|Z| ≥ k]
+    for more in (1.0, scale * math.log(2)):
+        assert (beyond <= np.minimum(1.0, np.exp(-(sizes - more) / scale)) * (1 + 1e-12)).all()
+    assert (beyond > np.exp(-sizes / scale)).any()
+
+
+def test_a_bar_is_proportional_to_the_noise_however_coarse_its_grid() -> None:
+    """A purchase is planned from noise of scale 1: with less noise the bar must be less by the same factor, or more."""
+    bars = ErrorBars(UNIVERSE, BETA)
+    for kind, query in QUESTIONS.items():
+        of_one = bars.width(query.on(UNIVERSE), Laplace(1.0, 1.0), alone=False)
+        for scale in (1e-4, 0.01, 0.5, 3.0, 100.0):
+            assert bars.width(query.on(UNIVERSE), Laplace(1.0, scale), alone=False) <= scale * of_one * (1 + 1e-9), kind
+        of_one = bars.width(query.on(UNIVERSE), Gaussian(1.0, 1.0), alone=False)
+        for scale in (1e-4, 0.01, 0.5, 3.0, 100.0):
+            assert bars.width(query.on(UNIVERSE), Gaussian(1.0, scale), alone=False) <= scale * of_one * (1 + 1e-9), (
+                kind
+            )
 
 
 @pytest.mark.parametrize("event", EVENTS)
@@ -158,9 +183,9 @@ def test_the_parts_of_all_sets_of_values_add_up_to_no_more_than_the_whole(m, is_
 
 
 def test_classes_share_what_a_measurement_may_fail_by() -> None:
-    assert sum(2 * math.exp(-error_bars._doubt_of(which)) for which in error_bars.SHARES) == pytest.approx(1)
+    assert sum(2 * math.exp(-error_bars.doubt_of(which)) for which in error_bars.SHARES) == pytest.approx(1)
     unordered = [
-        2 * math.exp(-error_bars._doubt_of(which, ordered=which != "products")) for which in ("products", "tables")
+        2 * math.exp(-error_bars.doubt_of(which, ordered=which != "products")) for which in ("products", "tables")
     ]
     assert sum(unordered) == pytest.approx(1)
 
@@ -255,7 +280,7 @@ def test_all_measurements_together_fail_with_probability_beta() -> None:
     of_many = sum(error_bars._share(j) for j in range(1, 100_001))
     assert of_many < 1 and of_many == pytest.approx(1 - 0.4 * 8 / 100_007)
     for size in range(1, 5):
-        parts = [math.exp(-error_bars._doubt_of_subset(size, k)) * math.comb(size, k) for k in range(size + 1)]
+        parts = [math.exp(-error_bars.doubt_of_subset(size, k)) * math.comb(size, k) for k in range(size + 1)]
         assert sum(parts) == pytest.approx(1)
 
 

@@ -303,6 +303,19 @@ def test_small_counts_have_narrower_bars_than_large_ones_of_the_same_attributes(
         assert reach == pytest.approx(min(*lines, made.anything[3]) + made.rounding[names])
 
 
+def test_a_question_that_is_no_sum_of_products_has_a_bar_however_exact_the_products_are() -> None:
+    """Attributes without an order, weights that are no product, and a number of 0 rows beyond what was expected."""
+    data = HistogramSource(hr.Universe(city=hr.Categories(list("xyzw")), flag=hr.Flag()), np.full((4, 2), 25))
+    session = hr.open(data, universe=data.universe, budget=hr.Budget(2000.0, 0.0), seed=0)
+    made = session._engine.knowledge.certified
+    assert made is not None
+    made.margin = -math.inf
+    asked = (hr.count(city={"x", "y"}) | hr.count(flag=True)).on(data.universe)
+    assert np.isfinite(made.reach(("city", "flag"), [asked])).all()
+    answer = session.ask(hr.count(city={"x", "y"}) | hr.count(flag=True))
+    assert abs(answer.value - 0.75) <= answer.error
+
+
 def test_any_weights_are_within_what_is_certified() -> None:
     """Rising and falling numbers, ones that do neither, and tables that are no product."""
     data = table()
@@ -575,17 +588,26 @@ def test_a_family_too_large_is_cut_to_what_can_be_gone_through(monkeypatch) -> N
     assert all(any(set(t) <= set(c) for c in known.hypothesis.cliques) for s in small_sets(known).values() for t in s)
 
 
-def test_typical_errors_are_about_what_errors_are() -> None:
-    data = table(rows=200_000)
-    session = opened(data, workload=[hr.count(age=1)])
-    queries = [
-        Linear.product(UNIVERSE, dict(zip(names, chosen, strict=True)))
-        for names in itertools.combinations(UNIVERSE.names, 2)
-        for chosen in itertools.product(*(boxes(UNIVERSE[n].size, UNIVERSE[n].ordered) for n in names))
-    ]
-    found = session._engine.free(queries)
-    errors = [abs(e.value - q.dot(data.marginal(q.attributes)) / 200_000) for e, q in zip(found, queries, strict=True)]
-    assert 0.5 < np.mean([e.typical for e in found]) / np.mean(errors) < 2
+def test_typical_errors_are_about_what_errors_are_and_unknown_where_nothing_was_measured_together() -> None:
+    data, rng = table(rows=200_000), np.random.default_rng(0)
+    sets = [hr.marginal(*names) for names in itertools.combinations(UNIVERSE.names, 2)]
+    for workload, size, kind in ((sets, 3, "inferred"), ([hr.count(age=1)], 2, "assumed")):
+        session = opened(data, workload=workload)
+        every = [
+            dict(zip(names, chosen, strict=True))
+            for names in itertools.combinations(UNIVERSE.names, size)
+            for chosen in itertools.product(*(boxes(UNIVERSE[n].size, UNIVERSE[n].ordered) for n in names))
+        ]
+        queries = [Linear.product(UNIVERSE, every[i]) for i in rng.permutation(len(every))[:1000]]
+        queries = [query for query in queries if len(query.attributes) == size]
+        found = session._engine.free(queries)
+        answers = session.ask_all([hr.marginal(*query.attributes) for query in queries[:5]])
+        assert {answer.support.kind for answer in answers} == {kind}
+        if kind == "assumed":
+            assert {each.typical for each in found} == {None}
+            continue
+        off = [abs(e.value - q.dot(data.marginal(q.attributes)) / 200_000) for e, q in zip(found, queries, strict=True)]
+        assert 0.5 < np.mean([each.typical for each in found]) / np.mean(off) < 2
 
 
 # What is bought

@@ -207,20 +207,24 @@ def test_an_answer_has_its_coefficients_by_name_with_errors_where_there_are_any(
     assert np.isfinite(frame["error"]).all() and inside(data, ridged(), answer)
     assert answer.frame.equals(frame) and hr.wire.loads(hr.wire.dumps(answer)) == answer
     plain = session.ask(hr.minimize(Absolute(target="a", features=["b"]), BALL))
-    assert plain.coefficients["error"].isna().all() and plain.coefficient_errors is None
+    assert plain.coefficient_basis == "bootstrap" and np.isfinite(plain.coefficients["error"]).all()
+    assert answer.coefficient_basis == "guaranteed" and set(frame["basis"]) == {"guaranteed"}
     with pytest.raises(InvalidInput, match="The question must be convex to have coefficients"):
         _ = session.ask(hr.count(y=True)).coefficients
 
 
 def test_where_nothing_curves_no_coefficient_is_bounded() -> None:
     """One-hot columns beside an intercept say the same twice: any amount may go from one to the other."""
-    question = hr.minimize(Squared(target="a", features=["c"]), hr.L2Ball(100.0)).on(
+    question = hr.minimize(Squared(target="a", features=["c"], coding="full"), hr.L2Ball(100.0)).on(
         UNIVERSE
     )  # far wider than a bound would be
     shares = table().marginal(question.attributes) / 3000
     assert coefficient_bounds(question, np.zeros(4), 1e-3, shares) is None
     assert coefficient_bounds(question, np.zeros(4), math.inf, shares) is None
-    ridge = hr.minimize(Logistic(target="y", features=["c"], ridge=0.5), hr.L2Ball(5.0)).on(UNIVERSE)
+    coded = hr.minimize(Squared(target="a", features=["c"]), hr.L2Ball(100.0)).on(UNIVERSE)
+    bounded = coefficient_bounds(coded, np.zeros(3), 1e-3, shares)  # beside a reference every column says its own
+    assert bounded is not None and np.isfinite(bounded).all()
+    ridge = hr.minimize(Logistic(target="y", features=["c"], ridge=0.5, coding="full"), hr.L2Ball(5.0)).on(UNIVERSE)
     assert coefficient_bounds(ridge, np.zeros(4), 0.01, None) == pytest.approx(np.full(4, math.sqrt(0.04)))
 
 
@@ -229,7 +233,7 @@ def test_where_nothing_curves_no_coefficient_is_bounded() -> None:
 
 @pytest.mark.parametrize("neighbours", ["replace", "add-remove"])
 def test_the_theory_prices_every_question_at_nothing_or_refuses(neighbours) -> None:
-    counts = np.full(UNIVERSE.shape, 10**7)
+    counts = np.full(UNIVERSE.shape, 10**6)
     session = hr.open(
         HistogramSource(UNIVERSE, counts), universe=UNIVERSE, budget=hr.Budget(1, 1e-6, neighbours=neighbours),
         profile="theory", queries=100, workload=[hr.minimize(Absolute(target="y"), hr.L2Ball(0.5))], seed=0, progress=False,

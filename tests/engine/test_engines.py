@@ -222,18 +222,18 @@ def test_a_crash_anywhere_in_the_opening_costs_what_was_lost_and_goes_on(opened,
 
 
 @pytest.mark.parametrize("name", [name for name in BUDGETS if "approximate" in name])
-@pytest.mark.parametrize("last", [0, 3])
-def test_what_an_overview_drew_is_known_where_a_crash_leaves_too_little_for_all_of_it(name, last) -> None:
-    """Nearly all of the budget is for it, and a part of it is paid for twice."""
+def test_an_overview_that_a_crash_lost_is_measured_with_what_is_left(name) -> None:
+    """Nearly all of the budget was for it."""
     first = practical(BUDGETS[name], reserve=0.01)
     entries = first.ledger.entries()
+    last = next(i for i, entry in enumerate(entries) if entry.why == "prefit: residuals")
     ledger = taken_up(first.ledger, [*entries[:last], cut_off(entries[last])])
     again = practical(BUDGETS[name], reserve=0.01, ledger=ledger)
-    drawn = [entry for entry in again.log if entry.why == "prefit: residual" and entry.released]
+    (drawn,) = (entry for entry in again.log if entry.why == "prefit: residuals" and entry.released)
+    assert drawn.cost < entries[last].cost / 10
     known = again._engine.measurements
-    assert len(drawn) >= 8
-    assert sum(m.residual for m in known) == len(drawn) < sum(m.residual for m in first._engine.measurements)
-    assert max(again.ask(hr.marginal("b")).error) < 0.02  # which was measured
+    assert sum(m.residual for m in known) >= 8
+    assert max(again.ask(hr.marginal("b")).error) < 0.1  # which was measured
     assert again.spent <= BUDGETS[name].total * (1 + 1e-11)
     third = practical(BUDGETS[name], reserve=0.01, ledger=taken_up(again.ledger))
     assert third.spent == again.spent

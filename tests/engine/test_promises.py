@@ -6,6 +6,7 @@ import itertools
 import math
 from dataclasses import replace
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pandas as pd
@@ -26,7 +27,7 @@ from hedgerow.engine.practical.engine import PracticalEngine
 from hedgerow.engine.practical.free_answers import FittedModel, FreeAnswers
 from hedgerow.engine.practical.measure.prefit import residual_event
 from hedgerow.engine.practical.measure.purchases import NUMBER, TABLE, Purchases, WantedBar
-from hedgerow.engine.release import ReleaseEngine
+from hedgerow.engine.release import ReleaseEngine, run_mwem
 from hedgerow.model.hypothesis import Hypothesis
 from hedgerow.privacy.allowance import Amount
 from hedgerow.privacy.events import Gaussian, Laplace
@@ -348,11 +349,16 @@ def test_a_guard_that_is_used_up_is_off_and_one_that_is_taken_up_has_the_rounds_
 
 
 def offline(stopped: bool) -> tuple[ReleaseEngine, Linear, Linear]:
+    """A release of one query by a mechanism that met its stop or not, at a known α."""
     inside, outside = (Linear.from_table(UNIVERSE, ("a",), np.eye(4)[i]) for i in (0, 1))
     config = mwem.configure(APPROXIMATE, cells=24, scale=10**7, queries=1, beta=0.05, alpha=0.05)
     released = mwem.MWEMRelease(Hypothesis(UNIVERSE), (), 0, stopped=stopped)
-    promised = {inside.key: inside} if released.stopped else {}
-    return ReleaseEngine(released.hypothesis, config.scale, config.error, promised), inside, outside
+    with (
+        mock.patch.object(mwem, "configure", lambda *_, **__: config),
+        mock.patch.object(mwem, "release", lambda *_: released),
+    ):
+        engine = run_mwem(table(10**7), Accountant(APPROXIMATE), Seeded(0), workload=[inside], beta=0.05)
+    return engine, inside, outside
 
 
 def test_a_release_that_did_not_stop_promises_nothing() -> None:

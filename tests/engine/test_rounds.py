@@ -119,7 +119,7 @@ def test_attributes_of_few_values_have_less_noise_where_nobody_says_what_is_aske
         learned = fitted(FEW_VALUES=exponent)[0].learned
         assert learned.overview is not None
         first = learned.measurements[: learned.overview.measured]
-        return {m.attributes: m.event.sigma / m.event.sensitivity for m in first}
+        return {m.attributes: m.event.sigma for m in first}
 
     alike, usual = noise(0.0), noise(selection.FEW_VALUES)
     assert (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 
 import numpy as np
 import pandas as pd
@@ -14,7 +15,9 @@ from hedgerow.data import Table
 from hedgerow.data.row_store import columns_of, row_store
 from hedgerow.engine import sampling
 from hedgerow.errors import BudgetExceeded, InvalidInput
+from hedgerow.generalise import transfer
 from hedgerow.privacy.events import FlippedRows, Subsampled
+from hedgerow.query.row_trial import TRIALS
 
 N = 20_000
 UNIVERSE = hr.Universe({"age": hr.Range(18, 90, bins=3), "smoker": hr.Flag(), "city": hr.Categories(["a", "b", "c"])})
@@ -73,11 +76,11 @@ def test_a_refused_statistic_touches_no_row() -> None:
             s.ask(hr.statistic(lambda age: age > 41, "age"), within=within)
         pytest.fail("a budget without end")
     with pytest.raises(BudgetExceeded):
-        s.ask(hr.statistic(seen.append, "age", within=0.002))
-    assert seen == []
+        s.ask(hr.statistic(lambda age: seen.append(age) or True, "age", within=0.002))
+    assert len(seen) == TRIALS  # made-up records, and no other
 
 
-def test_a_function_that_asks_the_session_in_turn_is_charged_nothing_and_says_0() -> None:
+def test_a_function_that_asks_the_session_in_turn_is_charged_nothing_and_refused() -> None:
     """Else what a row holds would decide what the ledger shows."""
     s = session()
 
@@ -85,11 +88,20 @@ def test_a_function_that_asks_the_session_in_turn_is_charged_nothing_and_says_0(
         s.ask(hr.statistic(lambda age: 1.0, "age", within=0.1))
         return True
 
-    answer = s.ask(hr.statistic(asking, "age", within=0.05))
     before = len(s.log)
-    assert answer.value < 0.05
-    s.sample_yes_no(hr.statistic(asking, "age"))
-    assert len(s.log) == before + 1
+    for ask in (
+        lambda: s.ask(hr.statistic(asking, "age", within=0.05)),
+        lambda: s.sample_yes_no(hr.statistic(asking, "age")),
+    ):
+        with pytest.raises(InvalidInput, match="on all made-up records"):
+            ask()
+    assert len(s.log) == before
+
+    def asking_for_the_old(age: float) -> bool:
+        return asking(age) if age > 60 else True
+
+    answer = s.ask(hr.statistic(asking_for_the_old, "age", within=0.05))
+    assert len(s.log) == before + 1 and answer.value < 0.95
     assert s.ask(hr.statistic(lambda age: 1.0, "age", within=0.1)).value > 0.9
 
 
@@ -207,3 +219,23 @@ def test_each_of_the_expected_streams_has_its_part_of_beta_and_no_less(monkeypat
     opened = session(queries=100, beta=0.1)
     opened.sample_yes_no_stream(hr.count(smoker=True))
     assert 100 * sum(taken) == pytest.approx(0.1)
+
+
+def test_an_answer_about_the_population_is_dearer_and_wider_by_what_privacy_allows() -> None:
+    """By Jung et al., for the whole budget: the rows are measured to within what e^ε − 1 leaves of the error."""
+    opened = session(budget=hr.Budget(0.05, 1e-9), queries=1, reserve=0.9)
+    of_rows = opened.ask(hr.statistic(lambda age: age < 40, "age", within=0.2))
+    of_all = opened.ask(hr.statistic(lambda age: age < 40, "age", within=0.2, population=True))
+    assert of_rows.error == pytest.approx(0.2) and of_all.error == pytest.approx(0.2) and of_all.cost > of_rows.cost
+    measured = opened.log[-1].event.inner.scale / opened.log[-1].event.sample.size
+    assert measured < opened.log[-2].event.inner.scale / opened.log[-2].event.sample.size
+    needs = transfer.on_sample(0.2, 0.05, 1e-9, 0.05)
+    spent = math.expm1(0.05) + transfer.jung_extra(1e-9, needs.sample_beta, 0.05)
+    assert needs.sample_error + spent == pytest.approx(0.2) and 0 < needs.sample_error < 0.2 - math.expm1(0.05)
+
+
+def test_a_budget_that_is_too_large_says_nothing_about_the_population() -> None:
+    with pytest.raises(InvalidInput, match="within must be above the price of the privacy loss"):
+        session().ask(hr.statistic(lambda age: age < 40, "age", within=0.1, population=True))
+    with pytest.raises(InvalidInput, match="within must be given"):
+        session().ask(hr.statistic(lambda age: age < 40, "age", population=True))

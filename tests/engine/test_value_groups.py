@@ -21,7 +21,7 @@ from hedgerow.engine.practical.measure import prefit as selection
 from hedgerow.engine.practical.measure.prefit import Prefit
 from hedgerow.engine.practical.measurement import Measurement
 from hedgerow.privacy.allowance import Allowance
-from hedgerow.privacy.events import Gaussian
+from hedgerow.privacy.events import Gaussian, Laplace
 from hedgerow.privacy.ledger import Accountant
 from hedgerow.privacy.noise import Seeded
 from hedgerow.query.counts import bound
@@ -112,10 +112,31 @@ def test_a_question_has_the_same_answer_about_groups_as_about_values() -> None:
         assert merging.expected_question(query).dot(table) == pytest.approx(query.dot(by_values))
 
 
+@pytest.mark.parametrize("event", [Gaussian(2**0.5, 3.0), Laplace(2.0, 4.0)], ids=["gaussian", "laplace"])
+def test_a_group_has_the_noise_of_all_its_values_on_average(event) -> None:
+    """The variance of a sum of k noisy counts is k times that of one, and groups have k values on average."""
+    merging, names = some_merging(), ("pay", "place")
+    found = merging.of_groups(Measurement(names, onto(COUNTS, UNIVERSE, names).astype(float), event))
+    values, groups = UNIVERSE.cells(names), merging.inner.cells(names)
+    assert found.variance == pytest.approx(Measurement(names, np.zeros(1), event).variance * values / groups)
+    assert found.values.sum() == pytest.approx(ROWS)
+
+
+def test_questions_about_very_many_values_are_those_that_a_matrix_of_groups_gives(monkeypatch) -> None:
+    small = some_merging()
+    monkeypatch.setattr(merging_module, "MOST_INDICATORS", 0)
+    large = some_merging()
+    for query in random_queries(2):
+        expected, found = small.expected_question(query), large.expected_question(query)
+        assert found.attributes == expected.attributes and found.table == pytest.approx(expected.table)
+
+
 def test_a_question_lies_between_those_about_groups_around_it_on_every_table() -> None:
     merging = some_merging()
     rng = np.random.default_rng(4)
-    for query in random_queries(5):
+    wide = bound(hr.count(pay=(2, 59), place=(3, 20), kind={0, 2}), UNIVERSE)  # with whole groups inside
+    assert merging.around(wide)[0].vectors
+    for query in [*random_queries(5), wide]:
         below, above = merging.around(query)
         for _ in range(20):
             counts = rng.multinomial(500, rng.dirichlet(np.full(UNIVERSE.size, 0.01))).reshape(UNIVERSE.shape)
@@ -265,6 +286,7 @@ def dependent() -> np.ndarray:
 def outside(monkeypatch: pytest.MonkeyPatch) -> FittedModel:
     """Chosen with room for 1,500 cells: two of the three pairs, but not all three."""
     monkeypatch.setattr(selection, "OVERVIEW_CELLS", 0)
+    monkeypatch.setattr(selection, "OVERVIEW_PAIRS", 0)
     monkeypatch.setattr(selection, "LARGEST_MODEL_CELLS", selection.MODEL_CELLS)
     budget = hr.Budget(20, 1e-6)
     workload = {t: 1.0 for t in itertools.combinations("abc", 2)}

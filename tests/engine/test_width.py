@@ -116,7 +116,8 @@ def prefitted(data: Table, budget: hr.Budget, seed: int = 0) -> tuple[Prefit, Ac
     return prefit, account
 
 
-def test_tables_chosen_together_share_at_most_one_attribute_and_all_is_spent() -> None:
+def test_tables_chosen_together_share_at_most_one_attribute_and_all_is_spent(monkeypatch) -> None:
+    monkeypatch.setattr(selection, "OVERVIEW_PAIRS", 0)
     data = chained(24, 3000, 0)
     prefit, account = prefitted(data, hr.Budget(2, 1e-6))
     assert account.spent == pytest.approx(account.budget.total, rel=1e-6)
@@ -169,6 +170,7 @@ def test_the_room_of_many_attributes_follows_from_their_values(monkeypatch) -> N
 
 
 def test_a_wide_model_grows_as_far_as_its_answers_go_through_it_and_the_rest_corrects(monkeypatch) -> None:
+    monkeypatch.setattr(selection, "OVERVIEW_PAIRS", 0)
     data, budget = chained(40, 20_000, 0), hr.Budget(8, 1e-6)
     found = []
     for cells in (150, 170):

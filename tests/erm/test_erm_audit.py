@@ -96,6 +96,7 @@ EACH_KIND = ("mirror descent", "objective perturbation", "lasso without a refit"
 SHORTLY = [pytest.param(name, marks=() if name in EACH_KIND else pytest.mark.audit) for name in CASES]
 
 
+@pytest.mark.audit
 @pytest.mark.parametrize("name", SHORTLY)
 def test_the_worst_neighbours_are_told_apart_no_better_than_claimed(name) -> None:
     case = CASES[name]
@@ -103,6 +104,7 @@ def test_the_worst_neighbours_are_told_apart_no_better_than_claimed(name) -> Non
     assert found(case, claim, claim, "replace", case.runs, seeded=True) <= claim.epsilon
 
 
+@pytest.mark.audit
 @pytest.mark.parametrize("name", SHORTLY)
 def test_the_same_audit_notices_half_the_noise(name) -> None:
     case = CASES[name]

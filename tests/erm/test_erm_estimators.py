@@ -259,8 +259,8 @@ FORMS = {  # of one column of labels, as other rows' values make numpy and panda
 @pytest.mark.parametrize("classes", [[0, 1, 2], ["0", "1", "2"], ["00", "1.0", "other"], [2.0, 1.0, -7.5]])
 def test_the_class_of_a_row_does_not_depend_on_what_another_rows_label_is(classes, form) -> None:
     column, known = [1, 1, 2, 0, 1, 1], np.unique(classes)
-    expected = estimators._codes(np.array(column), known)
-    found = estimators._codes(estimators.values.column(FORMS[form](column)), known)
+    expected = estimators.code_labels(np.array(column), known)
+    found = estimators.code_labels(estimators.values.column(FORMS[form](column)), known)
     assert found[:-1].tolist() == expected[:-1].tolist() and len(set(expected.tolist())) > 1
 
 
@@ -279,9 +279,9 @@ def test_classes_that_are_one_number_are_refused_whatever_the_rows(classes) -> N
 
 def test_names_and_bytes_are_classes_too() -> None:
     known = np.unique(["nan", "north", "1"])
-    assert estimators._codes(np.array([float("nan"), 1.0]), known).tolist() == [1, 0]
-    assert estimators._codes(np.array(["nan", "1", "north", "?"]), known).tolist() == [1, 0, 2, 0]
-    assert estimators._codes(np.array([b"a", b"b"]), np.unique([b"a", b"b"])).tolist() == [0, 1]
+    assert estimators.code_labels(np.array([float("nan"), 1.0]), known).tolist() == [1, 0]
+    assert estimators.code_labels(np.array(["nan", "1", "north", "?"]), known).tolist() == [1, 0, 2, 0]
+    assert estimators.code_labels(np.array([b"a", b"b"]), np.unique([b"a", b"b"])).tolist() == [0, 1]
 
 
 @pytest.mark.parametrize("name", ["LogisticRegression", "LinearSVC", "LinearRegression", "Ridge", "HuberRegressor", "Lasso"])  # fmt: skip

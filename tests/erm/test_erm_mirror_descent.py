@@ -59,6 +59,7 @@ def test_with_every_potential_the_excess_risk_is_within_the_theorems_bound_and_t
     assert risk(loss, X, y, result.theta) < risk(loss, X, y, over.potential(6).start) or name == "simplex"
 
 
+@pytest.mark.audit
 @pytest.mark.parametrize(
     "loss",
     [losses.Hinge(), losses.SmoothedHinge(), losses.Logistic(ridge=0.05), losses.Hinge(ridge=0.05)],
@@ -72,6 +73,7 @@ def test_losses_with_kinks_and_ridges_are_learnt_within_their_bound(loss) -> Non
     assert risk(loss, X, y, result.theta) - best(loss, X, y, over) <= result.risk_bound
 
 
+@pytest.mark.audit
 @pytest.mark.parametrize("smoothness", [0.25, math.inf], ids=["smooth", "kinks"])
 @pytest.mark.parametrize("ridge", [0.0, 0.3])
 def test_the_schedules_bound_holds_for_a_quadratic_in_expectation(smoothness, ridge) -> None:

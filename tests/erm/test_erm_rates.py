@@ -72,12 +72,31 @@ def test_a_width_stands_for_the_dimension() -> None:
     assert growth(table.objective_perturbation, "features", setting=narrow) == 0
 
 
+def test_a_width_counts_for_mirror_descent_together_with_the_range_of_its_potential() -> None:
+    """Theorem 3.2 is L·G_C·√(range of Ψ)·√ln(1/δ)/(εn), never more than the Euclidean potential's L·R·√p."""
+    free = dataclasses.replace(BASE, vertices=math.inf)
+    euclid = table.mirror_descent(free)
+    assert table.mirror_descent(dataclasses.replace(free, width=2.0)) == euclid
+    whole = dataclasses.replace(free, width=2.0, potential_range=4.0)
+    unit = math.sqrt(math.log(1 / free.delta)) / (free.epsilon * free.rows)
+    assert table.mirror_descent(whole) == pytest.approx(4.0 * unit)
+    assert growth(table.mirror_descent, "potential_range", 2.0, whole) == pytest.approx(0.5)
+    assert table.mirror_descent(dataclasses.replace(whole, potential_range=1e6)) == euclid
+    few = dataclasses.replace(BASE, vertices=50, width=1.5)
+    assert table.mirror_descent(few) == pytest.approx(1.5 * math.sqrt(math.log(50)) * unit)
+
+
+def test_the_lasso_is_theorem_5_5_on_the_unit_l1_ball() -> None:
+    ball = dataclasses.replace(BASE, vertices=2 * BASE.features)
+    assert table.lasso(ball) == pytest.approx(table.frank_wolfe(ball))
+
+
 def test_what_a_bound_needs_and_does_not_get_is_named() -> None:
     with pytest.raises(InvalidInput, match="strong_convexity"):
         table.strongly_convex(dataclasses.replace(BASE, strong_convexity=None))
     with pytest.raises(InvalidInput, match="delta"):
         dataclasses.replace(BASE, delta=0.0)
-    for name in ("rows", "radius", "curvature", "strong_convexity", "width"):
+    for name in ("rows", "radius", "curvature", "strong_convexity", "width", "potential_range"):
         for wrong in (0.0, -1.0, math.nan):
             with pytest.raises(InvalidInput, match=name.replace("_", " ").capitalize()):
                 dataclasses.replace(BASE, **{name: wrong})

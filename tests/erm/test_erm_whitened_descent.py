@@ -80,6 +80,7 @@ def drawn(event: events.Gaussian) -> Draw:
     return Draw(Seeded(0), paid(event))
 
 
+@pytest.mark.audit
 def test_it_learns_more_than_mirror_descent_where_features_differ_in_spread() -> None:
     X, y = skewed()
     loss = losses.Logistic()

@@ -106,7 +106,9 @@ either_neighbour = pytest.mark.parametrize("kind", BUDGETS)
 
 def test_every_public_solver_is_in_the_registry_under_its_name() -> None:
     functions = {name for name in erm.__all__ if inspect.isfunction(getattr(erm, name))}
-    assert functions == set(PLANNERS)
+    assert functions == set(PLANNERS) | {
+        "by_statistical_queries"
+    }  # which reads few rows, where a planner's solver reads all
     assert all(PLANNERS[name].name == name == getattr(erm, name).__name__ for name in PLANNERS)
 
 

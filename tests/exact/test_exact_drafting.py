@@ -63,7 +63,7 @@ def bounds(tally: ValueCounts, ledger: Any, noise: Any, amount: Amount) -> Any:
 
 
 def ends(tally: ValueCounts, ledger: Any, noise: Any, amount: Amount) -> Any:
-    return numbers.ends(tally.numbers, CUTS, amount.marginal(), ledger, noise, "ends")
+    return numbers.ends(tally.numbers, CUTS, 0.1, amount.marginal(), ledger, noise, "ends")
 
 
 def cut(tally: ValueCounts, ledger: Any, noise: Any, amount: Amount) -> Any:

@@ -32,14 +32,19 @@ WIDE = hr.Universe.from_sizes({"y": 2, "a": 9, "b": 9})
 RANGED = hr.Universe.from_sizes({"y": 2, "a": 5, "b": 4})  # whose ranges are asked about
 BROAD = hr.Universe.from_sizes({"y": 2, "a": 26, "b": 3})
 PRACTICAL, GUARD = "engine.practical", "textbook.sparse_vector:_ready"
-MEASURE, OVERVIEW, CHOOSE = (
-    f"{PRACTICAL}.measure.prefit:Prefit.{name}" for name in ("_measure", "_residual", "_choose")
+MEASURE, RESIDUAL, OVERVIEW, CHOOSE = (
+    f"{PRACTICAL}.measure.prefit:Prefit.{name}" for name in ("_measure", "_residual", "_joint_residuals", "_choose")
 )
 TABLE, QUERY = (f"{PRACTICAL}.measure.purchases:Purchases.{name}" for name in ("table", "query"))
 CERTIFY = f"{PRACTICAL}.certificate.certificate_purchase:buy_certificate"
 LOSSES = f"{PRACTICAL}.convex.loss_certificate:certified_losses"
 NUMBER, ORACLE = (f"{PRACTICAL}.convex.convex_answers:Convex.{name}" for name in ("_measure_excess", "_oracle"))
 SINGLE = [hr.marginal(name) for name in U.names]
+
+
+def opening(budget: Budget) -> set[str]:
+    """Where the opening draws for a workload of single attributes: an overview, and n where it is private."""
+    return {MEASURE} if budget.pure else {OVERVIEW, RESIDUAL} if budget.neighbours == "add-remove" else {OVERVIEW}
 
 
 def people(rows: int, universe: hr.Universe = U) -> np.ndarray:
@@ -65,7 +70,12 @@ def told(session: Session, answers: Any = ()) -> Any:
 
 
 def opposite(site: str, event: Any, value: Any, drawn: Any) -> Any:
-    """The table of y alone, back to front or, where it is centred, with its sign changed; all else as it is."""
+    """The table of y alone, back to front or, where it is centred, with its sign changed; all else as it is.
+
+    Among the residuals of an overview of single attributes it is the last.
+    """
+    if site == OVERVIEW:
+        return np.concatenate([drawn[:-1], -drawn[-1:]])
     if isinstance(event, Exponential) or np.shape(value) != ((2,) if event.grid == 1 else (1,)):
         return drawn
     return np.flip(drawn).copy() if event.grid == 1 else -drawn
@@ -88,9 +98,16 @@ def prefit(
 
     direct, overview = everything and rows > 3000, fits and not budget.pure
     counted = not overview or not direct or budget.neighbours == "add-remove"
-    sites = ({MEASURE} if counted else set()) | (set() if direct else {CHOOSE}) | ({OVERVIEW} if overview else set())
-    table = people(rows, universe)
-    return Case(run, budget, tables(table, budget, 6), reversed_table(table), frozenset(sites))
+    sites = (
+        ({MEASURE} if counted else set()) | (set() if direct else {CHOOSE}) | (opening(budget) if overview else set())
+    )
+    chosen = overview and not direct  # the residual of a triple, of which few rows move all coordinates
+    table, reach = (
+        people(rows, universe),
+        {"prefit: residual": 0.7} if chosen and budget.neighbours == "replace" else {},
+    )
+    found = frozenset(sites | ({RESIDUAL} if chosen else set()))
+    return Case(run, budget, tables(table, budget, 6), reversed_table(table), found, reach)
 
 
 def merged(budget: Budget, rows: int = 3000) -> Case:
@@ -102,7 +119,7 @@ def merged(budget: Budget, rows: int = 3000) -> Case:
         return told(session)
 
     table = people(rows, BROAD)
-    sites = {f"{PRACTICAL}.fit.value_groups:measure_wide", MEASURE if budget.pure else OVERVIEW}
+    sites = {f"{PRACTICAL}.fit.value_groups:measure_wide"} | opening(budget)
     return Case(run, budget, tables(table, budget, 6), reversed_table(table), frozenset(sites))
 
 
@@ -114,7 +131,7 @@ def certificate(budget: Budget, rows: int = 10**5) -> Case:
         assert session.certificate is not None and session.certificate.typical is not None
         return told(session, repr(session.certificate))
 
-    sites = {MEASURE if budget.pure else OVERVIEW, CERTIFY}
+    sites = {CERTIFY} | opening(budget)
     return Case(
         run,
         budget,
@@ -142,7 +159,7 @@ def purchases(budget: Budget) -> Case:
         session = opened(counts, ledger, noise, workload=SINGLE[:1], reserve=0.9)
         return told(session, [session.ask(query, within=within) for query, within in asked])
 
-    sites = {MEASURE if budget.pure else OVERVIEW, TABLE, QUERY}
+    sites = {TABLE, QUERY} | opening(budget)
     why = {"measured table": 0.9, "measured query": 0.9}
     if budget.neighbours == "add-remove":
         why["measured table of n"] = 0.9
@@ -161,7 +178,7 @@ def guarded(budget: Budget) -> Case:
         session = opened(counts, ledger, noise, workload=SINGLE, guard=0.1, reserve=0.5)
         return told(session, [session.ask(query) for query in asked])
 
-    sites = {MEASURE if budget.pure else OVERVIEW, GUARD, QUERY}
+    sites = {GUARD, QUERY} | opening(budget)
     why = {"guard round": 0.9, "measured query": 0.9}
     return Case(
         run,
@@ -189,7 +206,7 @@ def convex(
         session = opened(counts, ledger, noise, workload=SINGLE, **options)
         return told(session, session.ask(LINE, within=within))
 
-    found = sites | {MEASURE if budget.pure else OVERVIEW}
+    found = sites | opening(budget)
     table, high, low = (
         people(rows, universe),
         universe.size - 1,
@@ -203,6 +220,7 @@ def convex(
         pairs,
         reversed_table(table),
         frozenset(found),
+        {"prefit: residuals": 0.45} if budget.neighbours == "replace" and not budget.pure else {},  # only y is another
         guard=lambda: itertools.repeat(True),
         scripted=opposite,
     )
@@ -282,7 +300,10 @@ def test_tables_chosen_together_are_each_paid_for(budget: Budget, monkeypatch) -
     monkeypatch.setattr(selection, "FEW_ATTRIBUTES", 1)
     monkeypatch.setattr(selection, "OVERVIEW_CELLS", 0)
     neighbours = tables(people(3000), budget, 8)  # few move what is chosen by all they could
-    held(replace(prefit(budget), pairs=neighbours, sites=frozenset({MEASURE, CHOOSE})), monkeypatch)
-    if budget.neighbours == "replace" and not budget.pure:
+    with monkeypatch.context() as patched:
+        patched.setattr(selection, "OVERVIEW_PAIRS", 0)
+        held(replace(prefit(budget), pairs=neighbours, sites=frozenset({MEASURE, CHOOSE}), reach={}), patched)
+    if not budget.pure:
         monkeypatch.setattr(selection, "OVERVIEW_NOISE", 1.0)
-        hold(prefit(budget))
+        of_rows = {MEASURE} if budget.neighbours == "add-remove" else set()
+        hold(replace(prefit(budget), sites=frozenset(opening(budget) | of_rows), reach={}))

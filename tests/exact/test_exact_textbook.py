@@ -12,7 +12,8 @@ import pytest
 from neighbouring import BUDGETS, Case, hold, reversed_table, tables
 
 from hedgerow.data import HistogramSource
-from hedgerow.engine.release import run_release
+from hedgerow.engine.matrix import plan_matrix, run_matrix
+from hedgerow.engine.release import run_mwem
 from hedgerow.engine.theory import build_theory_engine
 from hedgerow.privacy.allowance import Amount
 from hedgerow.privacy.budget import Budget
@@ -176,7 +177,7 @@ def offline_engine(budget: Budget) -> Case:
 
     def run(counts: np.ndarray, ledger: Any, noise: Any) -> Any:
         data = HistogramSource(U, counts)
-        engine = run_release(data, ledger, noise, workload=[bound(q, U) for q in asked], beta=0.05)
+        engine = run_mwem(data, ledger, noise, workload=[bound(q, U) for q in asked], beta=0.05)
         session = Session(data, ledger, noise, engine)
         return [session.ask(q) for q in asked], session.hypothesis.marginal(U.names), session.spent
 
@@ -184,7 +185,26 @@ def offline_engine(budget: Budget) -> Case:
     return Case(run, budget, tables(skewed(U, 10**6), budget, 4), reversed_table(skewed(U, 10**6)), sites, why)
 
 
+def factorized(budget: Budget) -> Case:
+    def run(counts: np.ndarray, ledger: Any, noise: Any) -> Any:
+        plan = plan_matrix(budget, U, [("a",), ("b", "c")], [], rows=int(counts.sum()), beta=0.05)
+        engine = run_matrix(HistogramSource(U, counts), ledger, noise, plan)
+        session = Session(HistogramSource(U, counts), ledger, noise, engine)
+        return [session.ask(q) for q in (marginal("a"), marginal("b", "c"), count(a=0, c=1))], session.spent
+
+    sites = frozenset({"engine.matrix:run_matrix"})
+    return Case(
+        run,
+        budget,
+        tables(skewed(U, 10**4), budget),
+        reversed_table(skewed(U, 10**4)),
+        sites,
+        {"matrix: residual": 0.9},
+    )
+
+
 CASES: dict[str, Callable[[], Case]] = {
+    **{f"factorization release, {k}": functools.partial(factorized, b) for k, b in REPLACED.items() if not b.pure},
     **{f"sparse vector, {k}": functools.partial(compared, _plain, b) for k, b in BUDGETS.items()},
     **{f"numeric sparse vector, {k}": functools.partial(compared, _numeric, b) for k, b in BUDGETS.items()},
     **{

@@ -227,7 +227,7 @@ def test_a_metric_of_one_s_own_and_any_function_of_the_rows_can_be_asked() -> No
     )
     assert held.mean(lambda X, y: X[:, 0] * X[:, 1] * 1.0).value == pytest.approx(np.mean(X[:, 0] * X[:, 1]), abs=1e-5)
     with pytest.raises(InvalidInput, match="metric must be"):
-        held.score(feature(0), "auc")
+        held.score(feature(0), "roc")
     with pytest.raises(InvalidInput, match="one number for each"):
         held.mean(lambda X, y: 0.5)
 
@@ -564,6 +564,7 @@ def test_the_classic_at_full_size() -> None:
     assert all(score.low <= 0.5 <= score.high for score in found.holdout.scores)
 
 
+@pytest.mark.audit
 def test_the_same_budget_buys_a_tenth_of_the_questions_with_noise_on_each() -> None:
     held = holdout(n=10_000, d=1, budget=Budget(1.0, 1e-6), rounds=5, train=None)
     error = widths.on_sample(held.plan, 10_000, 5)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from hedgerow.engine.practical.fit.residuals import coordinates
+from hedgerow.privacy.entry import Entry
 from hedgerow.privacy.events import AboveThreshold, Exponential, Gaussian, Laplace, PoissonSample, comparison_grid
 from hedgerow.privacy.noise import Noise, Seeded
 
@@ -84,18 +87,57 @@ class RecordedSeeded(_Recording, Seeded):
         self.record = Record()
 
 
-def measured_noises(engine: Any, data: Any) -> list[tuple[Laplace | Gaussian, np.ndarray]]:
-    """What the practical engine has measured and answers from, minus what the data say: its noise, on the event's grid."""
+def measured_noises(
+    engine: Any, data: Any, entries: Sequence[Entry] = ()
+) -> list[tuple[Laplace | Gaussian, np.ndarray]]:
+    """What the practical engine has measured and answers from, minus what the data say: its noise, on the event's grid.
+
+    Residuals that were one draw, as the ledger's ``entries`` tell, are one again.
+    """
     found = []
+    joint = iter(
+        [(tuple(names), k, entry) for entry in entries if "times" in entry.about for names, k in _parts(entry)]
+    )
+    parts: dict[int, list[np.ndarray]] = {}
+    events = {}
     for measurement in engine.measurements:
         values, true, event = measurement.values, data.marginal(measurement.attributes), measurement.event
         if measurement.query is not None:  # to the nearest step
             true = np.rint(measurement.query.dot(true.astype(float)) / event.grid) * event.grid
-        if measurement.residual:  # in coordinates, which are what was rounded to the grid
-            true = coordinates(true, event.grid, measurement.contrasts)
-            for axis, each in enumerate(measurement.contrasts):
-                assert each.is_orthonormal  # or some of the noise would not be seen
-                values = np.moveaxis(np.tensordot(each.inverse.T, values, axes=(1, axis)), 0, axis)
-            values = np.rint(values / event.grid) * event.grid  # of what the change of basis added
-        found.append((event, values - true))
-    return found
+        if not measurement.residual:
+            found.append((event, values - true))
+            continue
+        names, times, entry = (None, 1, None) if not measurement.attributes else next(joint, (None, 1, None))
+        if entry is not None:
+            assert names == measurement.attributes
+            (event,) = entry.event.draws
+        # in coordinates, which are what was rounded to the grid
+        true = coordinates(true, event.grid, measurement.contrasts, times)
+        for axis, each in enumerate(measurement.contrasts):
+            assert each.is_orthonormal  # or some of the noise would not be seen
+            values = np.moveaxis(np.tensordot(each.inverse.T, values, axes=(1, axis)), 0, axis)
+        values = np.rint(values * math.sqrt(times) / event.grid) * event.grid  # of what the change of basis added
+        if entry is None:
+            found.append((event, values - true))
+        else:
+            events[entry.number] = event
+            parts.setdefault(entry.number, []).append((values - true).ravel())
+    return found + [(events[number], np.concatenate(each)) for number, each in parts.items()]
+
+
+def _parts(entry: Entry) -> zip[tuple[Any, int]]:
+    """The sets of one draw, and the square of what each was multiplied by."""
+    return zip(entry.about["sets"], entry.about["times"], strict=True)
+
+
+def joint_noises(
+    source: _Recording, entry: Entry, shapes: dict[tuple[str, ...], tuple[int, ...]]
+) -> dict[Any, np.ndarray]:
+    """The noise of each set of one draw, as it is in rows."""
+    (event,) = entry.event.draws
+    (drawn,) = [z for e, z in source.record.noises() if e == event]
+    sets = [(tuple(names), k) for names, k in _parts(entry)]
+    cuts = np.cumsum([math.prod(shapes[names]) for names, _ in sets])
+    assert cuts[-1] == drawn.size
+    pieces = np.split(drawn, cuts[:-1])
+    return {names: z.reshape(shapes[names]) / math.sqrt(k) for (names, k), z in zip(sets, pieces, strict=True)}

@@ -19,7 +19,7 @@ from scipy import optimize, special, stats
 import hedgerow as hr
 from hedgerow.audit import runs_to_tell
 from hedgerow.engine import theory
-from hedgerow.engine.practical.bars.error_bars import ErrorBars, _gaussian_tail, _plane_tail, _tail
+from hedgerow.engine.practical.bars.error_bars import ErrorBars, _plane_tail, gaussian_tail, tail
 from hedgerow.engine.practical.convex.excess_bounds import _by_distance, _by_variation, _sup_quadratic, excess_bound
 from hedgerow.engine.practical.fit.residuals import Overview, from_coordinates
 from hedgerow.engine.practical.guard import plan_guard
@@ -54,7 +54,7 @@ def least_width(scale: float, norm: float, x: float) -> float:
 
 def test_the_tail_of_laplace_noise_is_nearly_the_least_that_its_proof_allows() -> None:
     for norm, x in itertools.product((0.3, 1.0, 2.0, 5.0, 30.0), (1.0, 4.0, 9.0, 25.0, 60.0)):
-        width, least = float(_tail(Laplace(1.0, 15.0), np.asarray(norm), x)), least_width(15.0, norm, x)
+        width, least = float(tail(Laplace(1.0, 15.0), np.asarray(norm), x)), least_width(15.0, norm, x)
         assert least * (1 - 1e-9) <= width <= 1.05 * least
 
 
@@ -73,15 +73,15 @@ def test_discrete_noise_has_at_most_twice_the_normal_tail_of_a_little_more_varia
     sums = functools.reduce(np.add.outer, [w * step * grid for w in weights]).ravel()
     chances = functools.reduce(np.multiply.outer, [law] * 3).ravel()
     for x in (1.0, 4.0, 9.0, 16.0):
-        assert chances[sums > float(_gaussian_tail(x, step))].sum() <= math.exp(-x)
-        assert x < 4 or chances[sums > 0.8 * float(_gaussian_tail(x, step))].sum() > math.exp(-x)
+        assert chances[sums > float(gaussian_tail(x, step))].sum() <= math.exp(-x)
+        assert x < 4 or chances[sums > 0.8 * float(gaussian_tail(x, step))].sum() > math.exp(-x)
 
 
 def test_a_gaussian_tail_is_never_below_the_quantile_and_a_fifth_less_would_be() -> None:
     event = Gaussian(1.0, 20.0)
     for x in (8.0, 12.0, 20.0, 40.0, 80.0):
         quantile = float(-special.ndtri_exp(-x)) * 20
-        width = float(_tail(event, np.ones(()), x))
+        width = float(tail(event, np.ones(()), x))
         assert 0.8 * width < quantile <= width <= 1.2 * quantile
 
 
@@ -89,7 +89,7 @@ def test_a_laplace_tail_is_never_below_the_quantile_and_at_most_two_fifths_wider
     """One noise: e^(−x) = ½·e^(−t/b). Chernoff's bound costs ½·ln x and little more."""
     for x in (4.0, 8.0, 20.0, 60.0):
         quantile = 15 * (x - math.log(2))
-        width = float(_tail(Laplace(1.0, 15.0), np.ones(()), x))
+        width = float(tail(Laplace(1.0, 15.0), np.ones(()), x))
         assert quantile <= width <= quantile + 15 * (2 + math.log(2) + math.log(1 + x))
 
 
@@ -105,7 +105,7 @@ def test_the_noise_in_a_plane_is_beyond_its_tail_as_often_as_stated_and_a_fifth_
 
 
 def test_on_a_coarse_grid_noise_is_not_compared_with_one_that_has_none() -> None:
-    assert float(_gaussian_tail(8.0, 0.26)) == 4.0 > float(_gaussian_tail(8.0, 0.25))
+    assert float(gaussian_tail(8.0, 0.26)) == 4.0 > float(gaussian_tail(8.0, 0.25))
 
 
 # Shares of β
@@ -160,7 +160,7 @@ def overview(sigma: float = 10.0, noise: Seeded | None = None) -> Overview:
 def test_an_overview_takes_the_first_share_and_leaves_the_second() -> None:
     bars = ErrorBars(UNIVERSE, 0.05)
     bars.add_overview(overview())
-    assert math.exp(-bars._overview_doubt) == pytest.approx(0.05 * FIRST)
+    assert math.exp(-bars.overview_doubt) == pytest.approx(0.05 * FIRST)
     assert math.exp(-bars._doubt) == pytest.approx(0.05 * 0.4 / 9)
 
 

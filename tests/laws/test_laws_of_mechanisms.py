@@ -30,7 +30,7 @@ from exact_laws import (
     uniforms,
 )
 from paying import paid
-from recording import Recorded, RecordedSeeded, measured_noises
+from recording import Recorded, RecordedSeeded, joint_noises, measured_noises
 from scipy import special, stats
 from transcripts import SOLVED, rows_of
 
@@ -90,7 +90,7 @@ def opened(
 def prefit(budget: hr.Budget, **options) -> Callable[[Noise], Noises]:
     def run(source: Noise) -> Noises:
         session, data = opened(source, budget, **options)
-        return measured_noises(session._engine, data)
+        return measured_noises(session._engine, data, session.ledger.entries())
 
     return run
 
@@ -108,7 +108,7 @@ def bought(budget: hr.Budget, rows: int) -> Callable[[Noise], Noises]:
         before = len(session._engine.measurements)
         for question, within in itertools.product(QUESTIONS, (0.02, 0.01)):
             session.ask(question, within=within)
-        return measured_noises(session._engine, data)[before:]
+        return measured_noises(session._engine, data, session.ledger.entries())[before:]
 
     return run
 
@@ -269,15 +269,16 @@ def test_ranged_residuals_are_the_truth_and_the_noise_that_was_drawn_but_for_wha
     """The contrasts of ranges add up to nothing along their attribute, and so does what is kept of the noise."""
     source = made(5)
     session, data = opened(source, budget)
-    drawn = [(event, z) for event, z in source.record.noises()]
     ranged = [m for m in session._engine.measurements if m.ranged]
     assert {m.attributes for m in ranged} == {("a",), ("b",), ("a", "b")}
+    (entry,) = [entry for entry in session.ledger.entries() if "times" in entry.about]
+    drawn = joint_noises(source, entry, {m.attributes: m.values.shape for m in ranged})
     for measurement in ranged:
         values, true = measurement.values, data.marginal(measurement.attributes)
         for axis, each in enumerate(measurement.contrasts):
             along = each.rows / np.sqrt(each.squares)[:, None]
             values, true = (np.moveaxis(np.tensordot(along, t, axes=(1, axis)), 0, axis) for t in (values, true))
-        (noise,) = [z for event, z in drawn if event == measurement.event and z.shape == values.shape]
+        noise = drawn[measurement.attributes]
         for axis in range(noise.ndim):
             noise = noise - noise.mean(axis=axis, keepdims=True)
         assert values - true == pytest.approx(noise, abs=1e-6 * measurement.event.sigma + 2 * measurement.event.grid)

@@ -379,9 +379,12 @@ def test_nobody_spends_more_than_their_cap_and_all_together_no_more_than_the_bud
     assert not ana.affords(Laplace(1.0, 1 / 0.1)) and ana.affords(Laplace(1.0, 1 / 0.05))
     again = ledger_at(url, PURE, who="ana")
     assert again.remaining == pytest.approx(0.05)
+    assert again.limit == "the cap of 'ana'" and ben.limit == "the budget"
     with pytest.raises(hr.BudgetExceeded, match="'ana'"):
         again.charge(Laplace(1.0, 1 / 0.1))
     ben.charge(Laplace(1.0, 1 / 0.72))
+    again.refresh()
+    assert again.limit == "the budget"  # less is left of it than of the cap
     with pytest.raises(hr.BudgetExceeded):
         again.charge(Laplace(1.0, 1 / 0.04))  # within the cap, and not within the whole
     owner.refresh()
@@ -434,6 +437,20 @@ def test_a_cap_is_used_up_by_those_it_is_of_and_by_nobody_whose_name_is_like_the
     ledger_at(url, PURE, who="heart/ana").charge(Laplace(1.0, 1 / 0.1))
     left = [ledger_at(url, PURE, who=who).remaining for who in ("heart", "heart/ana", "heart/ben", "hearts")]
     assert left == pytest.approx([0.25, 0.25, 0.25, 0.55])
+
+
+def test_the_cap_of_all_analysts_holds_for_their_sum_and_not_for_everybody() -> None:
+    url = sqlite_url()
+    owner = ledger_at(url, PURE)
+    owner.charge(Laplace(1.0, 1 / 0.2))
+    owner.cap("*", 0.3)
+    ana, ben = ledger_at(url, PURE, who="heart/ana"), ledger_at(url, PURE, who="ben")
+    assert [x.remaining for x in (ana, ben, ledger_at(url, PURE))] == pytest.approx([0.3, 0.3, 0.8])
+    ana.charge(Laplace(1.0, 1 / 0.2))
+    with pytest.raises(hr.BudgetExceeded, match=r"what is left of '\*'"):
+        ben.charge(Laplace(1.0, 1 / 0.2))
+    ben.charge(Laplace(1.0, 1 / 0.1))
+    assert ledger_at(url, PURE).remaining == pytest.approx(0.5)
 
 
 def test_what_a_session_is_opened_with_is_on_nobodys_cap() -> None:

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import os
 import shutil
-import sqlite3
 from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
 from fresh_ledgers import postgres_url, sqlite_url
+from sqlite_file import open_sqlite
 
 import hedgerow as hr
 from hedgerow.ledger import opened, read
@@ -132,5 +132,5 @@ def test_a_copy_without_the_log_is_found_by_a_head_noted_elsewhere() -> None:
     shutil.copy(file_of(url), copy)  # and not people.ledger-wal, where the last lines are
     with pytest.raises((hr.LedgerBroken, hr.InvalidInput)):
         read(f"sqlite:///{copy}").verify(str(session.head))
-    with sqlite3.connect(file_of(url)) as there:
+    with open_sqlite(file_of(url)) as there:
         assert there.execute("SELECT max(number) FROM hedgerow_lines").fetchone()[0] == session.head.number

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from mutant import Mutant
+from of_assistants import ASSISTANTS
 from of_blocks import BLOCK_MUTANTS
 from of_cli import CLI_MUTANTS
+from of_console import CONSOLE
 from of_data import DATA_MUTANTS
 from of_drafting import DRAFTING
 from of_engine import ENGINE
@@ -14,7 +16,9 @@ from of_ledger import LEDGER_MUTANTS
 from of_privacy import PRIVACY
 from of_promises import PROMISES
 from of_query import QUESTIONS
+from of_registration import REGISTRATION
 from of_releases import RELEASE_MUTANTS
+from of_service import SERVICE
 from of_sizes import SIZE_MUTANTS
 from of_sources import SOURCE_MUTANTS
 from of_textbook import TEXTBOOK
@@ -34,7 +38,11 @@ MUTANTS: list[Mutant] = [
     *BLOCK_MUTANTS,
     *SIZE_MUTANTS,
     *PROMISES,
+    *SERVICE,
+    *REGISTRATION,
+    *CONSOLE,
     *RELEASE_MUTANTS,
+    *ASSISTANTS,
 ]
 
 NOT_WRITTEN: list[str] = [

@@ -27,6 +27,10 @@ def harmless(where: str, old: str, new: str, reason: str, nth: int = 0) -> None:
     JUDGED[where, old, new, nth] = Judgement("harmless", reason)
 
 
+def harmful(where: str, old: str, new: str, reason: str, nth: int = 0) -> None:
+    JUDGED[where, old, new, nth] = Judgement("harmful", reason)
+
+
 # Judgements
 
 equivalent(
@@ -305,3 +309,99 @@ harmless(
     "pass",
     "Accuracy only: tables that were measured correct answers and synthetic records also where the model lacks them, and bars are of the evidence.",
 )  # R4df98aa
+harmless(
+    "ValueGroups._describe_sets",
+    "self._sets.clear()",
+    "pass",
+    "Memory only: a cache of descriptions that is full is not emptied.",
+)  # R0302417
+harmless(
+    "Sqlite.make_room",
+    "LOG + 20",
+    "LOG - 20",
+    "Speed only: how much of the disk the log is given in advance.",
+)  # R2ae45d4
+equivalent(
+    "gaussian_mu",
+    "gaussian_delta(high, epsilon) < delta",
+    "gaussian_delta(high, epsilon) <= delta",
+    "The loop only brackets a root: an upper end at which δ is reached exactly is one.",
+)  # R39e1f63
+harmless(
+    "",
+    "AT_MOST = 1000",
+    "AT_MOST = 1001",
+    "Speed only: how many requests wait before they are written together.",
+)  # R467b02d
+harmless(
+    "",
+    "SEED = 8128",
+    "SEED = 8129",
+    "The public seed of a fit to synthetic records.",
+)  # R6fb3e8a
+harmless(
+    "_rows_schema",
+    "2 ** 31",
+    "2 ** 32",
+    "The seeds of records that a caller may name: all of them are seeds.",
+)  # Ra827097
+harmless(
+    "Amount.fine_gaussian",
+    "σ * _CONTINUOUS / 2",
+    "σ * _CONTINUOUS / 3",
+    "Accuracy only: a finer grid is within what the formula allows.",
+)  # Rfb64952
+harmless(
+    "_comparison",
+    "found['high'] - found['low']",
+    "found['high'] + found['low']",
+    "Which of two true intervals is told: that of the difference itself, or that of both bars.",
+)  # R50a3256
+harmless(
+    "MergedBars.rows",
+    "max(low, b.estimate)",
+    "min(low, b.estimate)",
+    "Accuracy only: n is estimated by an end of its interval, which stays what it is.",
+)  # R34a1d9f
+equivalent(
+    "Convex._check",
+    "Laplace(sensitivity, 1.0)",
+    "Laplace(sensitivity / 2, 1.0)",
+    "The width of noise of scale 1 does not depend on the sensitivity that the unit has.",
+)  # R3241d1a
+equivalent(
+    "StoredContent.__init__",
+    "Line(0, 0, '', replay.RELEASE, line, '')",
+    "Line(1, 0, '', replay.RELEASE, line, '')",
+    "The number of this line is not read: only what the line has released is.",
+)  # Rfe389c2
+harmful(
+    "ValueGroups._sums",
+    "table * shares.reshape([-1 if i == axis else 1 for i in range(table.ndim)])",
+    "table / shares.reshape([-1 if i == axis else 1 for i in range(table.ndim)])",
+    "Shares of values within a group divide instead of multiplying where an attribute has very many values.",
+)  # R5bf6e96
+harmful(
+    "ask",
+    "record.pop('cells', None)",
+    "pass",
+    "An answer that is left out of a long result still has its cells there.",
+)  # R26243bc
+harmful(
+    "ValueGroups.of_groups",
+    "replace(event, scale=event.scale * louder)",
+    "replace(event, scale=event.scale * louder / 2)",
+    "Merged values are believed to have half the Laplace noise that they have.",
+)  # Ra34bd83
+harmful(
+    "Prefit._overview",
+    "contextlib.suppress(BudgetExceeded)",
+    "__import__('contextlib').nullcontext()",
+    "After a crash, an overview that can no longer be paid for ends the opening instead of leaving less.",
+)  # Rf7a0647
+harmful(
+    "read_document",
+    "len({(block.budget.neighbours, block.budget.pure, block.budget.rows_per_unit) for block in found}) > 1",
+    "len({(block.budget.neighbours, block.budget.pure, block.budget.rows_per_unit) for block in found}) < 1",
+    "A file whose blocks have different relations of neighbours is read.",
+)  # Rfd259d6

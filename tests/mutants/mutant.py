@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
@@ -62,4 +63,5 @@ class Writer:
 
     def __call__(self, id: str, place: str, note: str, old: str, new: str, *tests: str, equivalent: str = "") -> None:
         file, _, where = place.partition("::")
-        self.mutants.append(Mutant(id, self.area, self.folder + file, where, old, new, tests, note, equivalent))
+        file = posixpath.normpath(self.folder + file)  # a place in another folder begins with ../
+        self.mutants.append(Mutant(id, self.area, file, where, old, new, tests, note, equivalent))

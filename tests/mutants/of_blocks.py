@@ -92,7 +92,7 @@ blocks(
 )  # fmt: skip
 blocks(
     "BL17", "opening.py::_Appending.__call__", "rows of a person are not bounded in a block of counts",
-    "if self.unit is not None and isinstance(source, DataSource):", "if self.unit is not None and source is None:",
+    "if self.unit is not None and isinstance(source, DataSource) and source.is_present:", "if self.unit is not None and source is None:",
     BLOCKS + "blocks_of_persons_keep_as_many_rows_of_each_as_the_first",
 )  # fmt: skip
 blocks(

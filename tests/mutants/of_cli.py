@@ -79,7 +79,7 @@ desk(
     "query/test_parse.py::test_anything_else_is_refused_in_a_sentence",
 )  # fmt: skip
 desk(
-    "Y13", "query/wording.py::_predicate", "a report says something near to what was asked",
+    "Y13", "query/wording.py::predicate_of", "a report says something near to what was asked",
     "if np.array_equal(cover.inside, mask) and np.array_equal(cover.touched, mask):", "if cover is not None:",
     "query/test_wording.py::test_any_cells_of_any_column",
 )  # fmt: skip
@@ -102,17 +102,17 @@ plans(
 )  # fmt: skip
 plans(
     "Y16", "theorems.py::mechanisms", "an error is promised of answers that may be three times as far off",
-    "pmw.rows_needed(budget, error / 3,", "pmw.rows_needed(budget, error,",
+    "pmw.rows_needed(g.budget, g.error / 3,", "pmw.rows_needed(g.budget, g.error,",
     PLAN + "the_theorems_are_those_of_the_textbook_said_of_every_answer",
 )  # fmt: skip
 plans(
-    "Y17", "simulation.py::simulate_session", "the bars of a simulation are too narrow",
+    "Y17", "simulation.py::_errors", "the bars of a simulation are too narrow",
     "float(np.max(a.error))", "float(np.max(a.error)) / 1000",
     PLAN + "the_simulated_errors_are_within_their_bars_and_fall_with_the_rows",
 )  # fmt: skip
 plans(
-    "Y18", "plan.py::plan", "the options are not ranked by what they promise",
-    "_rank(o, n is not None)", "-_rank(o, n is not None)",
+    "Y18", "plan.py::_rank", "the options are not ranked by what they promise",
+    "math.inf if found is None else found", "-math.inf if found is None else -found",
     PLAN + "a_plan_ranks_by_the_error_and_says_what_to_do",
 )  # fmt: skip
 

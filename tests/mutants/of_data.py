@@ -177,7 +177,7 @@ data(
 )  # fmt: skip
 data(
     "D33", "source.py::DataSource.fingerprint", "tables of different universes pass for the same",
-    "digest = hashlib.sha256(_declaration(self.universe))", "digest = hashlib.sha256()",
+    "digest = hashlib.sha256(declaration_of(self.universe))", "digest = hashlib.sha256()",
     SOURCES + "the_same_cells_of_another_universe_have_another_fingerprint",
 )  # fmt: skip
 data(

@@ -47,7 +47,7 @@ drafting(
 )  # fmt: skip
 drafting(
     "F08", "kinds.py::most_common_kind", "missing values have a cell though there are none",
-    "return kind, missing > seen", "return kind, missing > -1e9",
+    "return KindEstimate(kind, missing > seen,", "return KindEstimate(kind, missing > -1e9,",
     DRAFT + "missing_values_have_a_cell_where_there_are_many",
 )  # fmt: skip
 drafting(
@@ -61,8 +61,14 @@ drafting(
     DRAFT + "checks_and_enumerations_of_a_database_are_public",
 )  # fmt: skip
 drafting(
-    "F10", "draft.py::_Drafting.columns", "the draft costs more than was said",
+    "F10", "columns.py::ColumnDrafting.columns", "the draft costs more than was said",
     "part = Amount(self._budget, total * (1 - 1e-9) / len(names))", "part = Amount(self._budget, 1.2 * total / len(names))",
+    DRAFT + "the_ledger_has_the_price_and_no_more",
+)  # fmt: skip
+
+drafting(
+    "F40", "columns.py::ColumnDrafting._numbers", "what the search for common numbers costs is paid a second time",
+    "part = part.part(1 - FOR_COMMON)", "pass",
     DRAFT + "the_ledger_has_the_price_and_no_more",
 )  # fmt: skip
 
@@ -136,7 +142,7 @@ reading(
 
 asked = Writer("reading", "")
 asked(
-    "F22", "universe/dates.py::_firsts", "weeks begin on Sundays",
+    "F22", "universe/dates.py::first_days", "weeks begin on Sundays",
     "monday = low - date_of(low).weekday()", "monday = low - date_of(low).weekday() - 1",
     "universe/test_dates.py::test_bins_begin_where_their_period_does_and_end_with_the_range",
 )  # fmt: skip

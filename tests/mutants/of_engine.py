@@ -33,6 +33,29 @@ EXACTLY = (
     "exact/test_exact_practical.py::test_one_row_moves_what_is_drawn_from_by_its_sensitivity_and_nothing_else_at_all"
 )
 
+SAMPLED = "engine/test_sampled_fits.py::test_"
+models = Writer("models of many features", "engine/")
+models(
+    "MF01", "sampled_fit.py::fit_on_sample", "a fit on a sample says that the sample costs nothing",
+    "return SampledMinimum(theta, max(float(np.mean(gaps)), 0.0) + spread)", "return SampledMinimum(theta, 0.0)",
+    SAMPLED + "a_sampled_fit_is_as_good_as_it_says_and_the_same_every_time",
+)  # fmt: skip
+models(
+    "MF02", "sampled_fit.py::draw_records", "records forget what is known of the target and its features",
+    "weights = np.full(columns.shape[1], 1 / columns.shape[1])", "return columns, np.full(columns.shape[1], 1 / columns.shape[1])",
+    SAMPLED + "records_follow_the_hypothesis_in_the_tables_of_the_target",
+)  # fmt: skip
+models(
+    "MF03", "practical/convex/replicates.py::_noise", "intervals of coefficients leave out the noise of the measurements",
+    "scale = math.sqrt(measurement.variance)", "scale = 1e-9",
+    SAMPLED + "bootstrapped_intervals_say_so_and_contain_the_coefficients_of_the_table",
+)  # fmt: skip
+models(
+    "MF04", "practical/public.py::PracticalAnswers.convex_estimate", "a bootstrapped interval is called guaranteed",
+    "basis = BOOTSTRAP", "basis = GUARANTEED",
+    SAMPLED + "bootstrapped_intervals_say_so_and_contain_the_coefficients_of_the_table",
+)  # fmt: skip
+
 LOSSES = "engine/test_convex_certificate.py::test_"
 losses = Writer("certificate of losses", "engine/practical/")
 losses(
@@ -94,7 +117,7 @@ certificate(
 )  # fmt: skip
 certificate(
     "CE22", "certificate/certified_bounds.py::CertifiedCounts.reach", "a question has what its cells are allowed without what each question is",
-    "reach = np.minimum(reach, self._of_product(each) * pieces + on_cells)", "reach = np.minimum(reach, max(0.0, self.margin) * pieces + on_cells)",
+    "reach = np.minimum(reach, _times(pieces, self._of_product(each)) + on_cells)", "reach = np.minimum(reach, _times(pieces, max(0.0, self.margin)) + on_cells)",
     CERTIFICATE + "small_counts_have_narrower_bars_than_large_ones_of_the_same_attributes",
 )  # fmt: skip
 certificate(
@@ -252,8 +275,13 @@ merging(
     MERGING + "a_question_lies_between_those_about_groups_around_it_on_every_table",
 )  # fmt: skip
 merging(
+    "MG16", "fit/value_groups.py::ValueGroups._enclose_count", "a count that divides groups is bounded from below by all groups that it touches",
+    "inner.append((name, each.below))", "inner.append((name, each.above))",
+    MERGING + "a_question_lies_between_those_about_groups_around_it_on_every_table",
+)  # fmt: skip
+merging(
     "MG06", "bars/merged_bars.py::MergedBars.__init__", "tables of values and of groups have all of β each",
-    "ErrorBars(merging.universe, beta / 2), ErrorBars(merging.inner, beta / 2)", "ErrorBars(merging.universe, beta), ErrorBars(merging.inner, beta)",
+    "CountBars(merging.universe, beta / 2), CountBars(merging.inner, beta / 2)", "CountBars(merging.universe, beta), CountBars(merging.inner, beta)",
     MERGING + "bars_of_merged_values_have_half_of_beta_each_whatever_was_merged",
 )  # fmt: skip
 merging(
@@ -408,6 +436,42 @@ practical(
     EXACT + "no_row_moves_a_practical_session_by_more_than_is_billed",
 )  # fmt: skip
 practical(
+    "JS05", "measure/prefit.py::Prefit._joint_event", "the residuals of an overview have half their noise at the same price",
+    "return amount.gaussian((exact + grid", "return amount.gaussian((0.5 * exact + grid",
+    EXACT + "no_row_moves_a_practical_session_by_more_than_is_billed",
+)  # fmt: skip
+practical(
+    "JS06", "measure/prefit.py::Prefit._joint_residuals", "a prefit learns from bare residuals of an overview",
+    "drawn = np.asarray(self._noise.add(np.concatenate([each.ravel() for each in exact]), receipt), dtype=float)",
+    "drawn = np.concatenate([each.ravel() for each in exact])",
+    RELEASE + "a_session_taken_up_on_another_table_says_what_it_said",
+)  # fmt: skip
+practical(
+    "JS07", "measure/prefit.py::_event_of_part", "a residual of an overview claims the noise of its multiplied coordinates",
+    "event.sigma / math.sqrt(k), grid)", "event.sigma / k, grid)",
+    "engine/test_pairs.py::test_the_noise_of_every_residual_is_what_its_measurement_says",
+)  # fmt: skip
+practical(
+    "JS08", "measure/prefit.py::Prefit._multiples", "tables with flags are measured as other tables are",
+    "k * (1 + FEW_OF_PARTS / m**2)", "k * (1 + 0.0 / m**2)",
+    "engine/test_pairs.py::test_the_precision_of_a_pair_follows_its_cells_and_the_fewer_of_its_values",
+)  # fmt: skip
+practical(
+    "JS12", "measure/prefit.py::Prefit._one_way_marginals", "what measured n is spent again, and the last tables find nothing left",
+    "share = ONE_WAY_SHARE - (1 - self._allowance.left / self._whole)", "share = ONE_WAY_SHARE",
+    "privacy/test_planned.py::test_a_prefit_without_an_overview_plans_all_but_its_choices",
+)  # fmt: skip
+practical(
+    "JS10", "measure/prefit.py::Prefit._overview", "counts of a very large table are cut off where n is private",
+    "self._grid_rows, share = float(found[0].values), ", "self._grid_rows, share = None, ",
+    "privacy/test_planned.py::test_a_very_large_table_is_answered_as_it_is",
+)  # fmt: skip
+practical(
+    "JS11", "measure/prefit.py::Prefit._share_of_rows", "a private n has next to nothing of an overview",
+    "return max(ROWS_SHARE, demand[0] / math.fsum(demand))", "return ROWS_SHARE",
+    "test_session.py::test_bars_hold_as_fractions_and_in_rows_whatever_is_known_of_n",
+)  # fmt: skip
+practical(
     "R03", "measure/prefit.py::Prefit._rounds", "how the budget is spread follows the exact counts, for nothing",
     "change = self.learned.rows * float(np.abs(self.learned.marginal(names) - believed).sum())",
     "change = float(np.abs(self._data.marginal(names) - self.learned.rows * believed).sum())",
@@ -500,8 +564,8 @@ practical(
     ROUNDS + "bars_are_those_of_the_overview_and_a_session_taken_up_has_them_again",
 )  # fmt: skip
 practical(
-    "RO07", "measure/prefit.py::Prefit._expect_ranges", "attributes of many values are asked about as often as flags",
-    "each.size**-FEW_VALUES", "each.size**-0.0",
+    "RO07", "measure/prefit.py::Prefit._expect_questions", "attributes of many values are asked about as often as flags",
+    "-FEW_VALUES)", "-0.0)",
     ROUNDS + "attributes_of_few_values_have_less_noise_where_nobody_says_what_is_asked",
 )  # fmt: skip
 practical(
@@ -622,7 +686,7 @@ practical(
 )  # fmt: skip
 practical(
     "R25", "fit/residuals.py::coordinates", "residuals near half a step are rounded by float64's luck",
-    "        steps[cell] = _round_residual((int(high[cell]) << HALF) + int(low[cell]), int(P[cell]), int(1 / grid))\n", "        pass\n",
+    "        steps[cell] = _round_residual((int(high[cell]) << HALF) + int(low[cell]), int(P[cell]), grid, times)\n", "        pass\n",
     EXACT + "a_residuals_coordinates_are_the_exact_ones_to_the_nearest_step",
 )  # fmt: skip
 practical(
@@ -648,7 +712,7 @@ practical(
 )  # fmt: skip
 practical(
     "R30", "convex/convex_answers.py::Convex._excess", "a user's functions see what was found on the data",
-    "if query.scale is None or not query.is_trusted(self._trusted):", "if query.scale is None:",
+    "if query.scale is None or not query.risk.is_listable or not query.is_trusted(self._trusted):", "if query.scale is None or not query.risk.is_listable:",
     EXCESS + "a_users_functions_never_see_what_was_found_on_the_data",
 )  # fmt: skip
 practical(
@@ -705,17 +769,17 @@ shrinkage(
 
 bars = Writer("bars", "engine/practical/")
 bars(
-    "B01", "bars/error_bars.py::_tail", "bars of Gaussian noise are 30 % too narrow",
-    "return event.sigma * norm * _gaussian_tail(x, event.grid / event.sigma)", "return 0.7 * event.sigma * norm * _gaussian_tail(x, event.grid / event.sigma)",
+    "B01", "bars/error_bars.py::tail", "bars of Gaussian noise are 30 % too narrow",
+    "return event.sigma * norm * gaussian_tail(x, event.grid / event.sigma)", "return 0.7 * event.sigma * norm * gaussian_tail(x, event.grid / event.sigma)",
     BARS + "no_noise_is_beyond_its_tail_more_often_than_stated",
 )  # fmt: skip
 bars(
-    "B02", "bars/error_bars.py::_tail", "bars of Laplace noise leave out how many values are summed",
+    "B02", "bars/error_bars.py::tail", "bars of Laplace noise leave out how many values are summed",
     "return event.scale * (x + square * np.log1p(x / square)) / s", "return event.scale * (x + 0 * square) / s",
     BARS + "no_noise_is_beyond_its_tail_more_often_than_stated",
 )  # fmt: skip
 bars(
-    "B03", "bars/error_bars.py::_gaussian_tail", "noise on a coarse grid is taken for noise that has none",
+    "B03", "bars/error_bars.py::gaussian_tail", "noise on a coarse grid is taken for noise that has none",
     "    if step > FINE_STEP:\n        return plain", "    if step > 1e9:\n        return plain",
     LAWS + "on_a_coarse_grid_noise_is_not_compared_with_one_that_has_none",
 )  # fmt: skip
@@ -726,22 +790,22 @@ bars(
 )  # fmt: skip
 bars(
     "B05", "bars/error_bars.py::ErrorBars._doubt_after", "numbers that are no counts have a share of β that others have too",
-    "sum(map(len, self._queries.values())) + self._numbers", "sum(map(len, self._queries.values()))",
+    "sum(map(len, self.queries.values())) + self._numbers", "sum(map(len, self.queries.values()))",
     BARS + "all_measurements_together_fail_with_probability_beta",
 )  # fmt: skip
 bars(
     "B06", "bars/error_bars.py::ErrorBars._doubt_after", "queries measured alone have a share of β that others have too",
-    "j = 1 + len(self._tables) + sum(map(len, self._queries.values())) + self._numbers", "j = 1 + len(self._tables) + self._numbers",
+    "j = 1 + len(self._tables) + sum(map(len, self.queries.values())) + self._numbers", "j = 1 + len(self._tables) + self._numbers",
     BARS + "all_measurements_together_fail_with_probability_beta",
 )  # fmt: skip
 bars(
     "B07", "bars/error_bars.py::ErrorBars.add_overview", "an overview has a share of β that the first measurement has too",
-    "        self._overview, self._overview_doubt = overview, self._doubt\n        self._numbers += 1",
-    "        self._overview, self._overview_doubt = overview, self._doubt",
+    "        self.overview, self.overview_doubt = overview, self._doubt\n        self._numbers += 1",
+    "        self.overview, self.overview_doubt = overview, self._doubt",
     BARS + "an_overview_takes_the_first_share_of_beta",
 )  # fmt: skip
 bars(
-    "B08", "bars/error_bars.py::_nats", "an analyst picks among all intervals, and the bar is for one",
+    "B08", "bars/error_bars.py::nats_of_kinds", "an analyst picks among all intervals, and the bar is for one",
     'kinds["run"] / (m * (m - 3))', 'kinds["run"]',
     BARS + "a_bar_is_the_one_of_the_proof",
 )  # fmt: skip
@@ -752,7 +816,7 @@ bars(
 )  # fmt: skip
 bars(
     "B10", "bars/error_bars.py::ErrorBars._width", "an analyst picks among subsets of the attributes, sides and classes, and the bar is for one",
-    "base = doubt + _doubt_of_subset(len(measurement.attributes), len(asked[0].attributes))", "base = doubt - math.log(2)",
+    "base = doubt + doubt_of_subset(len(measurement.attributes), len(asked[0].attributes))", "base = doubt - math.log(2)",
     BARS + "a_bar_is_the_one_of_the_proof",
 )  # fmt: skip
 bars(
@@ -761,13 +825,13 @@ bars(
     BARS + "a_bar_is_the_one_of_the_proof",
 )  # fmt: skip
 bars(
-    "B12", "bars/error_bars.py::ErrorBars._width", "an analyst picks any table, and the bar is too narrow for Laplace noise",
-    "spread = measured + math.sqrt(2 * measured * x) + x", "spread = math.sqrt(2 * measured * x) + x",
+    "B12", "bars/error_bars.py::_laplace_sum", "an analyst picks any table, and the bar is too narrow for Laplace noise",
+    "cells + math.sqrt(2 * cells * x) + x", "math.sqrt(2 * cells * x) + x",
     BARS + "a_bar_is_the_one_of_the_proof",
 )  # fmt: skip
 bars(
     "B13", "bars/error_bars.py::ErrorBars._joint_width", "an analyst picks among all products of an overview, and the bar is for one",
-    "_gaussian_tail(base + np.where(others, 0.0, code), 2 * rounding)", "_gaussian_tail(base + np.where(others, 0.0, 1.0), 2 * rounding)",
+    "gaussian_tail(base + np.where(others, 0.0, code), 2 * rounding)", "gaussian_tail(base + np.where(others, 0.0, 1.0), 2 * rounding)",
     BARS + "a_bar_of_an_overview_is_the_one_of_the_proof",
 )  # fmt: skip
 bars(
@@ -797,7 +861,7 @@ bars(
 )  # fmt: skip
 bars(
     "B15", "bars/error_bars.py::ErrorBars._joint_width", "an analyst picks among all tables of an overview, and the bar is for one",
-    "        base = self._overview_doubt + math.log(len(self._overview.sets))\n", "        base = self._overview_doubt\n",
+    "        base = self.overview_doubt + math.log(len(self.overview.sets))\n", "        base = self.overview_doubt\n",
     BARS + "a_bar_of_an_overview_is_the_one_of_the_proof",
 )  # fmt: skip
 bars(
@@ -806,12 +870,12 @@ bars(
     BARS + "classes_share_what_a_measurement_may_fail_by",
 )  # fmt: skip
 bars(
-    "B63", "bars/error_bars.py::_nats", "the parts of the kinds of sets add up to more than the whole",
+    "B63", "bars/error_bars.py::nats_of_kinds", "the parts of the kinds of sets add up to more than the whole",
     'kinds["value"] / (m if m == 2 else 2 * m)', 'kinds["value"]',
     BARS + "the_parts_of_all_sets_of_values_add_up_to_no_more_than_the_whole",
 )  # fmt: skip
 bars(
-    "B110", "bars/error_bars.py::_doubt_of", "the share of lines is given to products where there are lines too",
+    "B110", "bars/error_bars.py::doubt_of", "the share of lines is given to products where there are lines too",
     "(0.0 if ordered else SHARES", "(0.0 if False else SHARES",
     BARS + "classes_share_what_a_measurement_may_fail_by",
 )  # fmt: skip
@@ -821,8 +885,8 @@ bars(
     BARS + "the_parts_of_all_sets_of_values_add_up_to_no_more_than_the_whole",
 )  # fmt: skip
 bars(
-    "B112", "bars/error_bars.py::_nats", "runs have a share of an attribute without an order, beside all others",
-    "    if m > 3 and is_ordered:\n", '    if m > 3:\n        kinds = kinds | {"run": 0.42}\n',
+    "B112", "bars/error_bars.py::_code", "runs have a share of an attribute without an order, beside all others",
+    "nats += _nats(mask, size, is_ordered)", "nats += _nats(mask, size, True)",
     BARS + "an_attribute_without_an_order_has_no_runs",
 )  # fmt: skip
 bars(
@@ -880,7 +944,7 @@ bars(
 )  # fmt: skip
 bars(
     "B25", "fit/residuals.py::Overview.__init__", "an overview claims half its deviation",
-    "self._variances = {m.attributes: m.variance for m in measurements}", "self._variances = {m.attributes: m.variance / 4 for m in measurements}",
+    "m.variance if known is None", "m.variance / 4 if known is None",
     PRACTICAL + "the_overview_knows_the_deviation_of_every_query",
 )  # fmt: skip
 bars(
@@ -915,7 +979,7 @@ bars(
     "attacks/test_attacks_bars.py::test_however_large_epsilon_is_a_guards_bar_holds_though_counts_are_compared_in_whole_rows",
 )  # fmt: skip
 bars(
-    "B31", "engine/practical/public.py::PracticalAnswers.error_in_rows", "a bar in rows leaves out what is not known of n",
+    "B31", "public.py::PracticalAnswers.error_in_rows", "a bar in rows leaves out what is not known of n",
     "reach: float | Array = off * value + self.knowledge.rows.high * error", "reach: float | Array = self.knowledge.rows.estimate * error",
     BARS + "a_bar_in_rows_holds_for_every_n_that_is_possible",
 )  # fmt: skip
@@ -980,7 +1044,7 @@ bars(
     BARS + "conjunctions_asked_together_have_each_the_bounds_of_its_own_parts",
 )  # fmt: skip
 bars(
-    "B45", "bars/error_bars.py::_doubt_of_subset", "each smaller set of a table's attributes has all of what they share",
+    "B45", "bars/error_bars.py::doubt_of_subset", "each smaller set of a table's attributes has all of what they share",
     "math.log((2**measured - 1) / (1 - OF_ALL_ATTRIBUTES))", "-math.log(1 - OF_ALL_ATTRIBUTES)",
     BARS + "all_measurements_together_fail_with_probability_beta",
 )  # fmt: skip
@@ -991,8 +1055,34 @@ bars(
 )  # fmt: skip
 bars(
     "B47", "bars/error_bars.py::_table_norm", "the distance of a hypothesis is for one set of attributes, and any may be asked about",
-    'doubt + _doubt_of("tables") + _doubt_of_subset(len(measurement.attributes), asked)', 'doubt + _doubt_of("tables")',
+    'doubt + doubt_of("tables") + doubt_of_subset(len(measurement.attributes), asked)', 'doubt + doubt_of("tables")',
     BARS + "the_distance_of_a_hypothesis_is_the_one_of_the_proof",
+)  # fmt: skip
+ALONE = "engine/test_count_bars.py::test_"
+bars(
+    "B114", "bars/count_bars.py::_table_of", "a count that is asked alone has the bar of one subset of the attributes, of all that there are",
+    "base = doubt + doubt_of_subset(len(measurement.attributes), len(names))", "base = doubt",
+    ALONE + "a_count_alone_has_the_bar_that_it_has_among_others",
+)  # fmt: skip
+bars(
+    "B115", "bars/count_bars.py::_describe", "a count that is asked alone has the bar of a run, whatever its cells",
+    "codes.append(float(nats[int(is_run), size]))", "codes.append(float(nats[1, size]))",
+    ALONE + "a_count_alone_has_the_bar_that_it_has_among_others",
+)  # fmt: skip
+bars(
+    "B116", "bars/count_bars.py::CountBars.add", "a count that is asked alone is bounded by what was known before",
+    "self._plans = {}", "pass",
+    ALONE + "later_measurements_count_at_once",
+)  # fmt: skip
+bars(
+    "B117", "bars/count_bars.py::CountBars.interval", "parts of a conjunction that is asked alone are taken to leave all room",
+    "room -= 1 - below if part.brings else 0.0", "room -= 0.0",
+    ALONE + "a_count_alone_has_the_bar_that_it_has_among_others",
+)  # fmt: skip
+bars(
+    "B118", "certificate/certified_bounds.py::CertifiedCounts.reach_of_count", "a count of many intervals, asked alone, has the bar of one",
+    "pieces *= int(mask[0]) + int(np.count_nonzero(mask[1:] > mask[:-1]))", "pieces *= 1",
+    ALONE + "an_answer_alone_is_the_one_among_others",
 )  # fmt: skip
 bars(
     "B42", "bars/error_bars.py::ErrorBars.rows", "n from an overview leaves out its noise",
@@ -1002,9 +1092,9 @@ bars(
 
 promises = Writer("promises", "")
 promises(
-    "H01", "engine/release.py::run_release", "3α is promised though the release never met its stop",
+    "H01", "engine/release.py::run_mwem", "3α is promised though the release never met its stop",
     "{query.key: query for query in queries} if made.stopped else {}", "{query.key: query for query in queries}",
-    RELEASE + "a_release_that_did_not_stop_promises_nothing",
+    "engine/test_offline_releases.py::test_mwem_promises_its_workload_if_it_stopped",
 )  # fmt: skip
 promises(
     "H02", "engine/release.py::ReleaseEngine.marginal", "a marginal has a bar though none is proved for some of its cells",
@@ -1054,8 +1144,65 @@ promises(
 )  # fmt: skip
 promises(
     "H11", "engine/practical/public.py::PracticalAnswers.convex_estimate", "a convex answer that nothing bounds has a bar all the same",
-    "return Estimate(theta, error if math.isfinite(error) else None, source, coefficients=each)", "return Estimate(theta, min(error, 1.0), source)",
+    "error if math.isfinite(error) else None", "min(error, 1.0)",
     MINIMIZE + "an_unconstrained_logistic_regression_is_answered_without_a_bar",
+)  # fmt: skip
+
+MATRIX = "engine/test_matrix.py::test_"
+promises(
+    "H26", "engine/matrix.py::MatrixPlan.bar", "a bar holds for one number of the workload, not for all",
+    "math.log(2 * self.promised / self.beta)", "math.log(2 / self.beta)",
+    MATRIX + "the_errors_are_those_that_were_known_beforehand",
+)  # fmt: skip
+promises(
+    "H27", "engine/matrix.py::plan_matrix", "shares follow the sensitivity alone",
+    "* math.sqrt(parts[s])", "* 1.0",
+    MATRIX + "no_other_shares_have_a_smaller_mean_squared_error",
+)  # fmt: skip
+promises(
+    "H28", "engine/matrix.py::run_matrix", "a residual is released without noise",
+    "noise.add(coordinates(data.marginal(s), grid), receipt)", "coordinates(data.marginal(s), grid)",
+    MATRIX + "the_errors_are_those_that_were_known_beforehand",
+)  # fmt: skip
+promises(
+    "H29", "engine/matrix.py::MatrixEngine.linear", "a question outside the workload has a bar",
+    "error = float(self._plan.bar(deviation)) if promised else None", "error = float(self._plan.bar(deviation))",
+    MATRIX + "a_release_spends_the_whole_budget_and_promises_the_workload_alone",
+)  # fmt: skip
+promises(
+    "H30", "planning/report.py::Plan.limit", "a bound of which only the growth is known is stated as a limit",
+    "if bound.constant", "if bound.error",
+    "planning/test_plan.py::test_a_bound_without_a_constant_is_not_stated_as_a_limit",
+)  # fmt: skip
+promises(
+    "H20", "engine/release.py::ConvexReleaseEngine.minimize", "the θ of an undeclared loss has a promise",
+    "if theta is None:", "if False:",
+    "engine/test_offline_releases.py::test_the_convex_release_is_within_its_promise_on_declared_losses",
+)  # fmt: skip
+promises(
+    "H21", "engine/release.py::run_convex", "α is promised though the mechanism never met its stop",
+    "config.online.alpha if made.stopped else None", "config.online.alpha",
+    "engine/test_offline_releases.py::test_a_convex_release_that_did_not_stop_promises_nothing",
+)  # fmt: skip
+promises(
+    "H22", "answering/row_questions.py::_ask_population", "the rows are measured as loosely as the population was asked about",
+    "sampling.ask(query, needs.sample_error, needs.sample_beta)", "sampling.ask(query, wanted, needs.sample_beta)",
+    "engine/test_sampling.py::test_an_answer_about_the_population_is_dearer_and_wider_by_what_privacy_allows",
+)  # fmt: skip
+promises(
+    "H23", "erm/by_statistical_queries.py::population_gap", "an excess over the population forgets what privacy allows",
+    "2 * risk.norm * risk.diameter * min(1.0, math.expm1(min(ε, 1.0)) + δ)", "2 * risk.norm * risk.diameter * δ",
+    "erm/test_erm_by_statistical_queries.py::test_the_bound_for_the_population_adds_what_privacy_allows",
+)  # fmt: skip
+promises(
+    "H24", "planning/lower_bounds.py::told_apart", "tables are said to be told apart a step too late",
+    "return high", "return high + 1",
+    "planning/test_lower_bounds.py::test_the_steps_that_may_be_told_apart_are_the_first_for_which_privacy_allows_it",
+)  # fmt: skip
+promises(
+    "H25", "planning/theorems.py::_most_queries", "one question more is promised than the bound allows",
+    "return float(low)", "return float(high) * 1.1",
+    "planning/test_plan.py::test_every_quantity_is_found_from_all_others",
 )  # fmt: skip
 
 session = Writer("session", "")
@@ -1194,7 +1341,7 @@ wire(
 )  # fmt: skip
 wire(
     "Q07", "serialize/releases.py::_read_estimate", "an answer without a bar comes back with one of 0",
-    "return Estimate(found, bar, said, coarse, usual, coefficients=each)", "return Estimate(found, 0.0 if bar is None else bar, said, coarse, usual)",
+    "return Estimate(found, bar, said,", "return Estimate(found, 0.0 if bar is None else bar, said,",
     RELEASE + "an_answer_without_a_bar_comes_back_without_one",
 )  # fmt: skip
 wire(
@@ -1223,6 +1370,7 @@ wire(
 ENGINE = [
     *certificate.mutants,
     *merging.mutants,
+    *models.mutants,
     *losses.mutants,
     *practical.mutants,
     *model.mutants,

@@ -137,7 +137,7 @@ erm(
     ESTIMATORS + "a_fit_that_does_not_fit_spends_nothing",
 )  # fmt: skip
 erm(
-    "E21", "estimators.py::_codes.code_of", "a label that is no stated class raises, and is heard of",
+    "E21", "estimators.py::code_labels.code_of", "a label that is no stated class raises, and is heard of",
     'spelt.get(_text(label) or "", 0)', 'spelt[_text(label) or ""]',
     VALUES + "a_label_that_is_no_stated_class_is_of_the_first_one",
 )  # fmt: skip
@@ -412,7 +412,7 @@ solvers(
     EXACT + "one_more_row_moves_sums_of_up_to_a_hundred_times_the_guessed_rows_by_no_more_than_is_billed[whitened_descent]",
 )  # fmt: skip
 erm(
-    "E83", "estimators.py::_codes", "one missing label turns a column to floats, and other rows are of another class",
+    "E83", "estimators.py::code_labels", "one missing label turns a column to floats, and other rows are of another class",
     "        if number in numbered:\n", "        if False:\n",
     ESTIMATORS + "classes_that_are_one_number_are_refused_whatever_the_rows",
 )  # fmt: skip
@@ -422,7 +422,7 @@ erm(
     ESTIMATORS + "what_is_said_of_a_missing_guess_does_not_depend_on_the_number_of_rows",
 )  # fmt: skip
 erm(
-    "E85", "estimators.py::_codes.code_of", "a column that one row turned to texts has other classes",
+    "E85", "estimators.py::code_labels.code_of", "a column that one row turned to texts has other classes",
     "return numbered[number] if number in numbered else spelt.get", "return spelt.get",
     ESTIMATORS + "the_class_of_a_row_does_not_depend_on_what_another_rows_label_is",
 )  # fmt: skip

@@ -140,6 +140,17 @@ holdout(
     HOLDOUT + "words_are_counted_only_while_the_ledger_pays_for_nothing_else",
 )  # fmt: skip
 
+holdout(
+    "HO20", "pairs.py::_units", "a sum over pairs moves by more than is billed",
+    "return halves * UNITS // (2 * max(1, rows - 1))", "return halves * UNITS // max(1, rows - 1)",
+    "generalise/test_ranking_pairs.py::test_a_row_moves_a_sum_over_pairs_by_at_most_one",
+)  # fmt: skip
+holdout(
+    "HO21", "widths.py::interval", "pairs of rows are taken for independent rows",
+    "spent + math.log(2), math.floor(n))", "spent + math.log(2), plan.rows)",
+    "generalise/test_ranking_pairs.py::test_an_interval_of_pairs_is_that_of_half_as_many_rows",
+)  # fmt: skip
+
 monitor = Writer("generalise", "")
 monitor(
     "GT08", "research/monitors.py::exponential_monitor", "the monitor takes no negations, and does not see half of what is wrong",

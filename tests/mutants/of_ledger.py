@@ -146,6 +146,11 @@ ledger(
     DURABLE + "a_project_has_a_cap_that_its_analysts_share_and_each_may_have_one_of_their_own[SQLite]",
 )  # fmt: skip
 ledger(
+    "G27a", "caps.py::Caps._above", "the cap of all analysts does not hold for their sum",
+    "for who, spent in self.by.items() if who != EVERYBODY", "for who, spent in self.by.items() if who == ALL",
+    DURABLE + "the_cap_of_all_analysts_holds_for_their_sum_and_not_for_everybody",
+)  # fmt: skip
+ledger(
     "G28", "stored_answers.py::StoredAnswerLog.at_once", "answers of a guard that are given together are not written",
     "                if self._index.has_compared:  # write before any of the answers is given\n", "                if not self._index.waits:\n",
     DURABLE + "answers_of_a_guard_that_are_given_together_are_written_together_before_they_are_given",

@@ -6,6 +6,7 @@ from mutant import Writer
 
 EVENTS = "privacy/test_events.py::test_"
 BUDGET = "privacy/test_budget.py::test_"
+JOINT = "privacy/test_joint_sensitivity.py::test_"
 CONVERSION = "privacy/test_conversion.py::test_"
 AMPLIFICATION = "privacy/test_amplification.py::test_"
 ALLOWANCE = "privacy/test_allowance.py::test_"
@@ -116,14 +117,34 @@ events(
     BUDGET + "brute_force_finds_no_neighbours_further_apart_than_the_stated_sensitivities",
 )  # fmt: skip
 events(
-    "A19", "budget.py::Budget.tensor_l2", "the sensitivity of a residual lacks √2",
-    "return math.sqrt(2 * (own - least))", "return math.sqrt(own - least)",
+    "A19", "joint_sensitivity.py::apart_square", "the sensitivity of a residual lacks √2",
+    "return 2 * (own - float(np.min(inner)))", "return own - float(np.min(inner))",
     "engine/test_practical.py::test_the_sensitivity_of_a_residual_is_the_largest_over_all_rows",
 )  # fmt: skip
 events(
-    "CO08", "budget.py::Budget.tensor_l2", "two rows that agree on an attribute are taken to be no further apart than two that do not",
-    "if not all(agree)", "if not any(agree)",
+    "CO08", "joint_sensitivity.py::Contribution.ends", "two rows that agree on an attribute are taken to be no further apart than two that do not",
+    "dict.fromkeys((self.square, self.least, self.most))", "dict.fromkeys((self.least, self.most))",
     "engine/test_contrasts.py::test_no_rows_are_further_apart_than_the_sensitivity_of_a_ranged_residual",
+)  # fmt: skip
+events(
+    "JS01", "joint_sensitivity.py::_largest_dual", "the bound for many attributes leaves out half the square of a sum",
+    "- λ * λ / 2 for", "for",
+    JOINT + "the_bound_for_many_attributes_is_never_below_the_maximum_and_near_it",
+)  # fmt: skip
+events(
+    "JS02", "joint_sensitivity.py::_jointly", "what two rows differ in is not paid for in single attributes",
+    "fixed = singles[:, None] * ends - ", "fixed = -",
+    JOINT + "the_bound_for_many_attributes_is_never_below_the_maximum_and_near_it",
+)  # fmt: skip
+events(
+    "JS03", "joint_sensitivity.py::_jointly", "what the bound leaves of pairs is not paid for",
+    "rest += float(left[i, j]) * _alone([contributions[i], contributions[j]])", "pass",
+    JOINT + "the_bound_for_many_attributes_is_never_below_the_maximum_and_near_it",
+)  # fmt: skip
+events(
+    "JS04", "joint_sensitivity.py::own_square", "residuals that are multiplied cost as much as those that are not",
+    "return math.fsum(w * math.prod", "return math.fsum(math.prod",
+    JOINT + "no_rows_are_further_apart_than_the_joint_sensitivity_and_some_are_as_far",
 )  # fmt: skip
 events(
     "A20", "budget.py::Budget._twice_if_replaced", "bounded sums and gradients have half their sensitivity under replace",
@@ -389,7 +410,7 @@ ledger(
 )  # fmt: skip
 ledger(
     "L11", "filter.py::Filter.count", "only the last event's δ is remembered",
-    "self._failing += sum(", "self._failing = sum(",
+    "self._failing += exact_total(", "self._failing = exact_total(",
     LEDGERS + "a_slack_is_spent_in_exactly_its_parts_and_paid_for_in_rho",
 )  # fmt: skip
 ledger(
@@ -635,7 +656,7 @@ noise(
 )  # fmt: skip
 noise(
     "N21", "noise.py::Noise.open_round.compare", "a guard's values have the noise of its threshold, a fifth too small",
-    "return draw(ν, 2 * Δ)", "return draw(τ, Δ)",
+    "return draw(ν, 2 * Δ)", "return draw(ν / 2, Δ)",
     SPARSE + "a_round_has_the_noise_that_its_event_states",
 )  # fmt: skip
 noise(
@@ -645,7 +666,7 @@ noise(
 )  # fmt: skip
 noise(
     "N23", "noise.py::Noise.open_round", "a guard's threshold has half its noise",
-    "GuardRound(threshold + draw(τ, Δ),", "GuardRound(threshold + draw(τ / 2, Δ),",
+    "GuardRound(threshold + draw(event.threshold_scale, Δ),", "GuardRound(threshold + draw(event.threshold_scale / 2, Δ),",
     SPARSE + "a_round_has_the_noise_that_its_event_states",
 )  # fmt: skip
 noise(
@@ -882,7 +903,88 @@ events(
     CONVERSION + "the_epsilon_of_mixed_events_is_what_dp_accountings_renyi_accountant_finds",
 )  # fmt: skip
 
+RENYI = "privacy/test_renyi_events.py::test_"
+HITS = "engine/test_hits.py::test_"
+SEARCH = "erm/test_search.py::test_"
+renyi = Writer("events at one order", "privacy/")
+renyi(
+    "RE01", "renyi_events.py::hit_divergence", "a round of hits is billed half its loss",
+    "max(-logarithm, 0.0) / (α - 1)", "max(-logarithm, 0.0) / (2 * (α - 1))",
+    RENYI + "the_divergence_of_endless_tests_at_the_worst_corner_is_the_bill",
+)  # fmt: skip
+renyi(
+    "RE02", "renyi_events.py::hit_divergence", "of two corners the cheaper one is billed",
+    "min(math.log1p(upward)", "max(math.log1p(upward)", RENYI + "one_test_and_its_discount_never_add_up_to_more_than_one",
+)  # fmt: skip
+renyi(
+    "RE03", "renyi_events.py::HitRound.query_scale", "the tests of a round have half the noise that was billed",
+    "return self.sensitivity / self.epsilon_query", "return self.sensitivity / self.epsilon_query / 2",
+    RENYI + "no_round_of_laplace_tests_loses_more_than_its_bill_and_the_worst_loses_nearly_that",
+)  # fmt: skip
+renyi(
+    "RE04", "renyi_events.py::RandomRuns.divergence", "the choice among runs is not billed",
+    "order * ρ + (1 + η) * (ρ * (other - 1) + surprise / other) + math.log(self.runs) / (order - 1)", "order * ρ",
+    RENYI + "the_best_of_a_random_number_of_runs_loses_no_more_than_its_bill",
+)  # fmt: skip
+renyi(
+    "RE05", "renyi_events.py::_law", "the number of runs has another law than the one that was billed",
+    "(1 - gamma) * (k + shape) / (k + 1)", "(1 - gamma) * (k + shape + 1) / (k + 1)",
+    RENYI + "the_law_of_the_number_of_runs_is_the_published_one",
+)  # fmt: skip
+renyi(
+    "RE06", "budget.py::Budget._rho_of", "people with several rows have a promise that no proof gives",
+    "event.divergence(self.order) / self.order if self.rows_per_unit == 1 else math.inf", "event.divergence(self.order) / self.order",
+    RENYI + "an_event_costs_its_divergence_at_that_order",
+)  # fmt: skip
+renyi(
+    "RE07", "filter.py::Filter.admit", "planned noise is priced by orders at which a round of hits has no bound",
+    "(parts.share is not None or self._slack > 0):\n            raise errors.BudgetExceeded(\n                \"An event that",
+    "self._slack > 0:\n            raise errors.BudgetExceeded(\n                \"An event that",
+    RENYI + "an_account_with_planned_noise_or_slack_does_not_pay_for_it",
+)  # fmt: skip
+renyi(
+    "RE08", "filter.py::Filter.spent_epsilon", "the spent ε of hits is converted as if their price were a ρ",
+    "any(isinstance(event, RenyiEvent) for event in list(self._counts))", "False",
+    RENYI + "what_is_spent_is_a_sum_of_divergences_and_never_above_the_budget",
+)  # fmt: skip
+renyi(
+    "RE09", "conversion.py::order_of", "a budget's order is not the one at which it converts",
+    "_least_epsilon_and_order(lambda orders: ρ * orders, delta)[1]", "_least_epsilon_and_order(lambda orders: ρ * orders, delta)[1] / 2 + 0.5",
+    RENYI + "the_divergences_at_the_order_of_a_budget_imply_it",
+)  # fmt: skip
+renyi(
+    "RE10", "noise.py::Noise.draw_runs", "fewer runs are made than the law has, and the best of few is worse than stated",
+    "enumerate(event.weights, start=1)", "enumerate(event.weights, start=0)",
+    RENYI + "the_number_of_runs_that_is_drawn_has_its_law_and_is_not_recorded",
+)  # fmt: skip
+renyi(
+    "RE11", "../engine/practical/guard.py::require_hits", "a budget without δ gets a guard that it cannot price, after the opening has begun",
+    "budget.pure or budget.rows_per_unit > 1:", "budget.rows_per_unit > 1:",
+    HITS + "a_budget_that_cannot_price_hits_is_refused_before_anything_is_spent",
+)  # fmt: skip
+renyi(
+    "RE12", "../erm/search.py::_score", "a row with a far target moves a score by more than its noise hides",
+    "np.clip(values.labels(y), -bound, bound)", "values.labels(y)", SEARCH + "one_row_moves_a_score_by_at_most_one",
+)  # fmt: skip
+renyi(
+    "RE13", "../erm/search.py::PrivateSearch._split", "rows that score also train, so that a run costs twice what is billed",
+    "return np.sort(order[scoring:]), np.sort(order[:scoring])", "return np.sort(order), np.sort(order[:scoring])",
+    SEARCH + "a_row_trains_or_scores_and_never_both",
+)  # fmt: skip
+renyi(
+    "RE14", "../erm/search.py::PrivateSearch._fit_candidate", "a run spends the whole budget",
+    "Budget(epsilon_of_rho(each, δ) * (1 - 1e-9), δ, self.budget.neighbours)", "Budget(self.budget.epsilon, δ, self.budget.neighbours)",
+    SEARCH + "each_run_has_its_own_account_that_holds_no_more_than_a_run_may_cost",
+)  # fmt: skip
+renyi(
+    "RE15", "../erm/search.py::PrivateSearch.fit", "the number of runs is written into the ledger, which analysts read",
+    "receipt = payer.charge(event, why=\"private search\", keep=False)",
+    "receipt = payer.charge(event, why=\"private search\"); receipt.released(lambda: 1, True)",
+    SEARCH + "the_bill_is_the_whole_budget_and_is_what_is_spent",
+)  # fmt: skip
+
 PRIVACY = [
+    *renyi.mutants,
     *threads.mutants,
     *of_ledgers.mutants,
     *of_prefit.mutants,

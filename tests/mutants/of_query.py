@@ -16,6 +16,21 @@ questions(
     COVER + "a_cell_is_inside_when_all_it_may_hold_is_meant_and_touched_when_anything_is",
 )  # fmt: skip
 questions(
+    "K90", "query/statistics/curves.py::BoundSurvival.ends", "the lowest curve takes the fewest events",
+    "np.minimum(d[:, 1] / r[:, 0], 1.0)", "np.minimum(d[:, 0] / r[:, 0], 1.0)",
+    "query/test_survival.py::test_the_interval_holds_for_every_table_whose_counts_are_within_the_bars",
+)  # fmt: skip
+questions(
+    "K91", "engine/sampling.py::RowSampling._try", "a function that fails on every row is billed and answered with 0",
+    "require_usable(asked, self._rows.columns, self._universe)", "pass",
+    "query/test_row_trial.py::test_nothing_is_charged_for_a_function_that_is_refused",
+)  # fmt: skip
+questions(
+    "K92", "universe/dates.py::Dates._cover_values", "the label of a month asks for its first day",
+    "if value is None or self.has_label(value):", "if value is None:",
+    "universe/test_dates.py::test_a_label_asks_for_its_whole_bin_as_the_table_shows_it",
+)  # fmt: skip
+questions(
     "K02", "universe/attributes/ranges.py::Range._cover_values", "a value means its bin",
     "inside |= share > 1 - 1e-9", "inside |= share > 0",
     COVER + "the_share_of_whole_numbers_is_how_many_of_a_bin_are_meant",
@@ -94,6 +109,62 @@ questions(
     "K14", "query/counts.py::Query.__bool__", "`a and b` is b",
     "        raise InvalidInput(\n            \"A question must be combined by &", "        return True\n        raise InvalidInput(\n            \"A question must be combined by &",
     ASKED + "and_or_and_not_are_refused_with_the_way_out",
+)  # fmt: skip
+
+questions(
+    "K43", "query/statistics/curves.py::BoundSurvival.ends", "a survival curve is narrower than it may be: the most that may be at risk count at both ends",
+    "most = np.where(r[:, 0] > 0, np.minimum(d[:, 1] / r[:, 0], 1.0), 1.0)", "most = np.where(r[:, 1] > 0, np.minimum(d[:, 1] / r[:, 1], 1.0), 1.0)",
+    "attacks/test_attacks_comparisons.py::test_the_true_curve_is_in_the_interval_whatever_is_known_and_believed_of_the_counts",
+)  # fmt: skip
+questions(
+    "K44", "query/statistics/curves.py::BoundSurvival.ends", "the lower end of a survival curve counts those who have an event then",
+    "later = np.append(r[1:, 0], 0.0)", "later = r[:, 0]",
+    "query/test_survival.py::test_the_curve_is_that_of_kaplan_and_meier",
+)  # fmt: skip
+questions(
+    "K45", "query/statistics/curves.py::BoundSurvival.ends", "the upper end of a survival curve is below what may be",
+    "1 - so_far[:, 0] / everyone[1]", "1 - so_far[:, 1] / everyone[1]",
+    "query/test_survival.py::test_the_interval_holds_for_every_table_whose_counts_are_within_the_bars",
+)  # fmt: skip
+questions(
+    "K46", "query/statistics/odds.py::BoundQuotient.ends", "the lower end of a ratio takes the least denominator",
+    "_over(self.rise(low), self.rise(most), 0.0), _over(self.rise(high), self.rise(least), math.inf)", "_over(self.rise(low), self.rise(least), 0.0), _over(self.rise(high), self.rise(least), math.inf)",
+    "query/test_comparisons.py::test_the_truth_is_in_the_interval_and_the_question_is_stored_written_and_repeated",
+)  # fmt: skip
+questions(
+    "K47", "query/statistics/odds.py::BoundOddsRatio.rise", "an odds ratio is a relative risk",
+    "math.inf if part >= 1 else part / (1 - part)", "part",
+    "query/test_comparisons.py::test_the_truth_is_in_the_interval_and_the_question_is_stored_written_and_repeated",
+)  # fmt: skip
+questions(
+    "K48", "query/statistics/odds.py::_over", "a ratio whose denominator may be nothing has a bar",
+    "return math.inf if below == 0 else above / below", "return 0.0 if below == 0 else above / below",
+    "attacks/test_attacks_comparisons.py::test_the_truth_is_in_the_interval_whatever_is_known_and_believed_of_the_counts",
+)  # fmt: skip
+questions(
+    "K49", "query/statistics/trends.py::BoundTrend.ends", "the bar of a slope forgets that the means are not known",
+    "d = first[0] - (max(corners) - bent[0]), first[1] - (min(corners) - bent[1])", "d = first[0], first[1]",
+    "attacks/test_attacks_comparisons.py::test_the_truth_is_in_the_interval_whatever_is_known_and_believed_of_the_counts",
+)  # fmt: skip
+questions(
+    "K50", "query/statistics/trends.py::_over", "the bar of a slope takes the largest spread of the scores that there may be",
+    "scale = least if outwards else most", "scale = most",
+    "attacks/test_attacks_comparisons.py::test_the_truth_is_in_the_interval_whatever_is_known_and_believed_of_the_counts",
+)  # fmt: skip
+questions(
+    "K51", "query/statistics/contingency.py::BoundAssociation.ends", "an association is proven where the correlation may be 0",
+    "0.0 if correlated[0] <= 0 <= correlated[1] else min(correlated[0] ** 2, correlated[1] ** 2)", "min(correlated[0] ** 2, correlated[1] ** 2)",
+    "query/test_comparisons.py::test_the_truth_is_in_the_interval_and_the_question_is_stored_written_and_repeated",
+)  # fmt: skip
+questions(
+    "K52", "query/statistics/contingency.py::_square_between", "the greatest association leaves out that cells may be emptier",
+    "for x in (p, q) for m in (least, most)", "for x in (q,) for m in (least,)",
+    "attacks/test_attacks_comparisons.py::test_the_truth_is_in_the_interval_whatever_is_known_and_believed_of_the_counts",
+)  # fmt: skip
+questions(
+    "K53", "query/statistics/families.py::GroupContrast.on", "a comparison of pairs is labelled by the wrong pair",
+    'f"{labels[i]} against {labels[j]}" for i, j in pairs', 'f"{labels[j]} against {labels[i]}" for i, j in pairs',
+    "query/test_comparisons.py::test_a_family_has_the_bars_of_its_members_asked_alone",
 )  # fmt: skip
 
 QUESTIONS = [*questions.mutants, *statements.mutants]

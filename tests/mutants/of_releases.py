@@ -45,4 +45,69 @@ releases(
     PUBLISHED + "a_view_of_one_block_answers_about_it",
 )  # fmt: skip
 
+WITHOUT = "cli/test_without_table.py::test_"
+releases(
+    "RF8", "../cli/desk.py::open_without_table", "a guard is passed by: questions are answered as if it had been asked",
+    'if use == "ask" and any(', 'if use == "charge" and any(',
+    WITHOUT + "a_guard_reads_the_table_and_records_do_not",
+)  # fmt: skip
+releases(
+    "RF9", "../ledger/binding.py::bound_record", "a ledger is made for no table, and any table may go on with it",
+    "if binding.fingerprint is None:", "if False:",
+    WITHOUT + "an_absent_table_counts_nothing_and_opens_no_ledger",
+)  # fmt: skip
+
+releases(
+    "RF10", "../data/absent.py::AbsentTable", "a session without its table is taken for one that has it",
+    "is_present = False", "is_present = True",
+    WITHOUT + "what_spends_nothing_is_answered_without_the_table_as_with_it",
+)  # fmt: skip
+
+releases(
+    "RF11", "replica.py::public_state", "a worker is told the true number of rows where it is private",
+    'round(public.rows) if block.budget.neighbours == "replace" else None', "block.data.rows",
+    "server/test_workers.py::test_a_worker_is_told_the_number_of_rows_where_it_is_public_alone",
+)  # fmt: skip
+releases(
+    "RF12", "publish.py::_publish_block", "a published file lists every charge twice",
+    "tuple(_charge(entry, answers) for entry in entries)", "tuple(_charge(entry, answers) for entry in [*entries, *entries])",
+    "release_file/test_published.py::test_a_file_says_what_was_spent_and_lists_each_charge_once",
+)  # fmt: skip
+releases(
+    "RF13", "publish.py::_choose_answers", "answers that are not bought are published where the owner wanted only those that are",
+    'answers == "all" or estimate.source == "measured"', "True",
+    "release_file/test_published.py::test_the_owner_chooses_which_answers_are_recorded",
+)  # fmt: skip
+releases(
+    "RF14", "signing.py::verify", "any signature of anybody is good",
+    "public.verify(sign_bytes, manifest)", "pass",
+    "release_file/test_signing.py::test_another_key_another_text_or_no_signature_is_refused",
+)  # fmt: skip
+releases(
+    "RF15", "signing.py::verify", "a file is verified by the key that it brings along",
+    "public = public_key(key)", "public = public_key(signature['key'])",
+    "release_file/test_signing.py::test_another_key_another_text_or_no_signature_is_refused",
+)  # fmt: skip
+releases(
+    "RF16", "container.py::unpack", "a file without a signature passes where one is demanded",
+    "if SIGNATURE not in sizes:\n                    _refuse(\"signed\", \"no signature\", \"Ask the owner for a signed file, or leave key out\")\n                signer", "signer",
+    "release_file/test_signing.py::test_another_key_another_text_or_no_signature_is_refused",
+)  # fmt: skip
+releases(
+    "RF18", "../answering/released_session.py::ReleasedSession._charges", "an assistant's view names who was billed",
+    "self._session._charges()", "self._session._charges(names=True)",
+    "release_file/test_published.py::test_a_file_neither_names_an_analyst_nor_depends_on_when_it_was_written",
+)  # fmt: skip
+
 RELEASE_MUTANTS = releases.mutants
+
+releases(
+    "RF20", "../model/small_tables.py::_in_turn", "the first answers of a file have other last bits than the session's",
+    'np.argsort(targets, kind="stable").reshape(count, -1).T', 'np.argsort(targets, kind="stable").reshape(count, -1).T[::-1]',
+    "test_compiled.py::test_the_first_answers_of_a_model_need_no_compiler_and_have_the_bits_of_compiled_code",
+)  # fmt: skip
+releases(
+    "RF21", "../cli/file.py::File.is_practical", "commands that spend nothing read the table where a table chooses the profile",
+    'profile == "practical" or isinstance(profile, hr.Practical)', 'profile == "practical"',
+    WITHOUT + "a_drafted_file_with_a_table_for_its_profile_does_without_the_table",
+)  # fmt: skip

@@ -53,7 +53,7 @@ sizes(
 )  # fmt: skip
 sizes(
     "SZ09", "drafting/draft.py::draft", "a draft of too many bins is charged for cut after cut",
-    "if bins > CUTS:", "if False:",
+    "if bins > CANDIDATES:", "if False:",
     SIZES + "a_draft_of_more_bins_than_cuts_is_refused_for_nothing",
 )  # fmt: skip
 sizes(

@@ -19,6 +19,11 @@ sources(
     DATABASES + "a_database_is_read_at_one_moment_by_a_connection_that_cannot_write",
 )  # fmt: skip
 sources(
+    "SR40", "headers.py::missing_columns", "the first line of a file without a header, a record, is quoted",
+    "if not wanted & {plain_spelling(name) for name in columns}:", "if False:",
+    "data/test_headers.py::test_a_first_line_that_may_be_a_record_is_not_quoted",
+)  # fmt: skip
+sources(
     "SR02", "postgres_table.py::_connect", "one text that the server cannot convert refuses the table",
     "SET client_encoding = SQL_ASCII;", "SET client_encoding = UTF8;",
     DATABASES + "texts_come_in_the_encoding_of_their_server_and_none_fails",
@@ -189,17 +194,17 @@ people(
 
 models = Writer("people", "erm/")
 models(
-    "PE10", "data/contributions.py::kept_rows", "all rows of a person stay",
+    "PE10", "../data/contributions.py::kept_rows", "all rows of a person stay",
     "        if taken[person] <= most:\n", "        if True:\n",
     UNITS + "a_person_who_goes_takes_their_own_rows_and_no_others",
 )  # fmt: skip
 models(
-    "PE11", "data/contributions.py::kept_rows", "which rows stay depends on where they are among those of others",
+    "PE11", "../data/contributions.py::kept_rows", "which rows stay depends on where they are among those of others",
     'marked = f"{person.hex().upper()}|{record}|{seen[person, record]}"', 'marked = f"{person.hex().upper()}|{record}|{i}"',
     UNITS + "a_person_who_goes_takes_their_own_rows_and_no_others",
 )  # fmt: skip
 models(
-    "PE12", "data/coding.py::_meaning_of_float", "an id that is missing changes the ids of all others",
+    "PE12", "../data/coding.py::_meaning_of_float", "an id that is missing changes the ids of all others",
     "(str(int(value)), int(value)) if value.is_integer() else (repr(value), value)", "(repr(value), value)",
     UNITS + "neither_the_order_nor_the_carrier_of_rows_decides",
 )  # fmt: skip

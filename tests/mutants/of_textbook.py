@@ -18,6 +18,8 @@ SAMPLING = "engine/test_sampling.py::test_"
 SUBSAMPLED = "textbook/test_subsampled.py::test_"
 SCQ = "textbook/test_scq.py::test_"
 DESCENT = "textbook/test_descent_by_queries.py::test_"
+CHOICE = "textbook/test_oracle_choice.py::test_"
+NOISY = "textbook/test_noisy_mirror_descent.py::test_"
 EXACT_SAMPLING = "exact/test_exact_sampling.py::test_"
 
 guard = Writer("sparse-vector", "textbook/")
@@ -199,6 +201,16 @@ linear(
     EXPERTS + "an_update_moves_the_answer_towards_the_truth_and_nothing_else_about_it_matters",
 )  # fmt: skip
 linear(
+    "P27", "textbook/noisy_mirror_descent.py::noise_in_dual_norm", "noise in all coordinates counts as noise in one",
+    "return float(np.trace(Σ))", "return float(np.diag(Σ).max())",
+    NOISY + "the_noise_of_a_gradient_is_at_most_what_is_stated",
+)  # fmt: skip
+linear(
+    "P28", "textbook/scq.py::population_rows", "the rows are those of the paper's slip, for half of the monitor's queries",
+    "1024 * math.log(2 * queries / beta)", "1024 * math.log(queries / beta)",
+    SCQ + "theorem_11_expectations_are_within_alpha_of_the_population_under_an_adaptive_analyst",
+)  # fmt: skip
+linear(
     "P23", "textbook/bounds.py::pmw_rows", "the rows of Theorem 4.14 are those of the book's slip",
     "return 36 * ln_x * union / (epsilon * alpha**3)", "return 32 * ln_x * union / (epsilon * alpha**3)",
     BOUNDS + "theorem_4_14_has_the_corrected_constant_36",
@@ -301,9 +313,25 @@ convex(
     CONVEX + "gradients_that_a_row_moves_by_more_than_the_plan_is_billed_for_are_not_certain",
 )  # fmt: skip
 convex(
-    "C17", "oracles.py::_at_most", "a loss of longer gradients than configured is accepted",
+    "C17", "oracles.py::require_at_most", "a loss of longer gradients than configured is accepted",
     "if not found <= stated * (1 + 1e-12):", "if False:",
     CONVEX + "a_loss_beyond_any_of_an_oracles_constants_is_refused",
+)  # fmt: skip
+
+convex(
+    "C31", "localized_oracle.py::LocalizedOracle._plan_phases", "a row is taken to move the minimizer of a phase half as far",
+    "change = 2 * L / (rows * m)", "change = L / (rows * m)",
+    CHOICE + "a_unit_is_as_far_as_one_row_moves_the_minimizer_of_its_phase",
+)  # fmt: skip
+convex(
+    "C32", "localized_oracle.py::LocalizedOracle.answer", "the minimizer of a phase is released without noise",
+    "phase.unit * noise.add((found - center) / phase.unit, receipt)", "(found - center)",
+    CHOICE + "the_answers_of_the_localized_oracle_are_within_its_bound",
+)  # fmt: skip
+convex(
+    "C33", "oracle_choice.py::OracleChoice.plan", "the promise is that of the easiest of the declared losses",
+    "if worst is None or best.error + best.deficit > worst.error + worst.deficit:", "if worst is None or best.error + best.deficit < worst.error + worst.deficit:",
+    CHOICE + "a_choice_promises_for_every_loss_the_least_that_one_of_its_oracles_gives",
 )  # fmt: skip
 
 solver = Writer("convex", "convex/")
@@ -433,7 +461,7 @@ sampling(
 sampling(
     "QS11", "subsampled.py::answer", "a function decides by a row's values what the ledger shows",
     "        with ledger.closed():\n            total = _total(valued, drawn)\n", "        total = _total(valued, drawn)\n",
-    SAMPLING + "a_function_that_asks_the_session_in_turn_is_charged_nothing_and_says_0",
+    SAMPLING + "a_function_that_asks_the_session_in_turn_is_charged_nothing_and_refused",
 )  # fmt: skip
 
 judges = Writer("judges", "")

@@ -55,8 +55,8 @@ def test_where_the_number_of_rows_is_private_no_word_depends_on_it() -> None:
     [
         ({"budget": (1, 1e-9)}, "budget must be an hr.Budget. Found tuple."),
         ({"workload": 3}, "workload must be a workload, such as hr.marginals(2), or a list of questions. Found int."),
-        ({"workload": "ab"}, "workload must be a workload"),
-        ({"workload": ["a"]}, "workload must be a workload"),
+        ({"workload": "ab"}, "A workload must name columns of the universe. Found 'ab'"),
+        ({"workload": [3]}, "workload must be a workload"),
         ({"universe": {"a": 2}}, "universe must be an hr.Universe. Found dict."),
         ({"table": 3}, "table must be the name of a table. Found int."),
         ({"ledger": 3}, "ledger must be a ledger. Found int."),

@@ -39,6 +39,7 @@ from hedgerow.privacy.events import (
 )
 from hedgerow.privacy.ledger import Accountant, Receipt
 from hedgerow.privacy.noise import Noise, Seeded
+from hedgerow.privacy.renyi_events import HitRound, RandomRuns
 
 SOURCES = {"Noise": Noise, "Seeded": lambda: Seeded(5)}
 FINEST = 2.0**-20
@@ -64,6 +65,10 @@ def draw_round_on_grid(source: Noise, receipt: Receipt) -> object:
     return source.open_round(receipt, 0, 1.0, on_grid=True)
 
 
+def draw_runs(source: Noise, receipt: Receipt) -> object:
+    return source.draw_runs(receipt)
+
+
 def draw_sample(source: Noise, receipt: Receipt) -> object:
     return source.sample(20, receipt)
 
@@ -76,15 +81,16 @@ def draw_flips(source: Noise, receipt: Receipt) -> object:
     return source.flips(lambda indices: indices % 2 == 0, receipt)
 
 
-NUMBERS, CHOICES, ROUNDS, SAMPLES, ROWS, FLIPS = (
+NUMBERS, CHOICES, ROUNDS, SAMPLES, ROWS, FLIPS, RUNS = (
     (draw_number, draw_table),
     (draw_choice,),
     (draw_round, draw_round_on_grid),
     (draw_sample,),
     (draw_rows,),
     (draw_flips,),
+    (draw_runs,),
 )
-DRAWS = (*NUMBERS, *CHOICES, *ROUNDS, *SAMPLES, *ROWS, *FLIPS)
+DRAWS = (*NUMBERS, *CHOICES, *ROUNDS, *SAMPLES, *ROWS, *FLIPS, *RUNS)
 SAMPLED = subsampled_gaussian(1.0, 1e-6, "replace", heads=2**30, steps=3, sensitivity=1.0, values=2)
 # Every kind of event, and the ways to draw from it, draw after draw
 EVENTS: list[tuple[Event, list[tuple]]] = [
@@ -92,6 +98,8 @@ EVENTS: list[tuple[Event, list[tuple]]] = [
     (Gaussian(1.0, 2.0), [NUMBERS]),
     (Exponential(1.0, 0.5), [CHOICES]),
     (AboveThreshold(1.0, 0.1, 0.2), [ROUNDS]),
+    (HitRound(1.0, 0.1), [(draw_round,)]),
+    (RandomRuns(0.1, 4.0, 0.0), [RUNS]),
     (ApproximateDP(0.1, 1e-6), []),
     (Repeated(Gaussian(1.0, 2.0), 4), [NUMBERS] * 4),
     (Repeated(Laplace(1.0, 2.0), 1), [NUMBERS]),

@@ -432,7 +432,7 @@ def test_a_prefit_plans_its_overview_and_what_it_measures_after_it(epsilon, neig
     budget = Budget(epsilon, 1e-6, neighbours)
     found = session(budget, reserve=0.1, guard=0.0)
     noise = [(entry.why, event) for entry in found.log for event in entry.events if isinstance(event, Planned)]
-    assert {why for why, _ in noise} - {"prefit: marginal"} == {"prefit: residual", "certificate"}
+    assert {why for why, _ in noise} - {"prefit: marginal", "prefit: residual"} == {"prefit: residuals", "certificate"}
     assert noise[0][0] == found.log[0].why
     others = {entry.why for entry in found.log for event in entry.events if not isinstance(event, Planned)}
     assert others == {"prefit: choice"}

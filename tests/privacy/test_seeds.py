@@ -38,6 +38,7 @@ SESSIONS = {
 BALL, POLYTOPE = sets.L2Ball(1.0), sets.L1Ball(1.0)
 SOLVERS = {
     "auto": (losses.Logistic(), BALL, CLASSES),
+    "by_statistical_queries": (losses.Logistic(), BALL, CLASSES),
     "frank_wolfe": (losses.Logistic(), POLYTOPE, CLASSES),
     "frank_wolfe_general": (losses.Logistic(), BALL, CLASSES),
     "mirror_descent": (losses.Logistic(), BALL, CLASSES),
@@ -65,7 +66,17 @@ def fitted(name: str, **seed):
     return kind(BUDGET, **given).fit(X, VALUES).coef_
 
 
-ERM = {name: (solved, name) for name in [*SOLVERS, "lasso"]} | {name: (fitted, name) for name in erm.ESTIMATORS}
+def searched(name: str, **seed):
+    given = {"random_state": seed["seed"]} if seed else {}
+    found = erm.PrivateSearch([erm.Ridge(BUDGET, alpha=alpha) for alpha in (1.0, 5.0)], BUDGET, **given)
+    return found.fit(X, VALUES).best_estimator_.coef_
+
+
+ERM = (
+    {"PrivateSearch": (searched, "PrivateSearch")}
+    | {name: (solved, name) for name in [*SOLVERS, "lasso"]}
+    | {name: (fitted, name) for name in erm.ESTIMATORS}
+)
 
 
 def test_every_solver_is_tried() -> None:

@@ -6,6 +6,7 @@ promised ε, computed in another way than the ledger's, must be at most the prom
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import math
 from collections.abc import Callable
@@ -18,7 +19,7 @@ from scipy.optimize import brentq
 
 from hedgerow.errors import BudgetExceeded
 from hedgerow.privacy import amplification, perturbed_objective
-from hedgerow.privacy.allowance import Allowance, OneCallLedger
+from hedgerow.privacy.allowance import Allowance, Amount, OneCallLedger
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.conversion import gaussian_delta
 from hedgerow.privacy.events import (
@@ -43,6 +44,7 @@ from hedgerow.privacy.events import (
     grid_at_most,
 )
 from hedgerow.privacy.ledger import Accountant
+from hedgerow.privacy.renyi_events import HitRound, RandomRuns
 
 Make = Callable[[np.random.Generator, float, Budget, float], Event]
 ROUNDED = 1e-5  # relative: of the grid on which losses are composed
@@ -133,8 +135,26 @@ def told(rng: np.random.Generator, cost: float, budget: Budget, slack: float) ->
     return ThresholdedCounts(Gaussian(1.0, σ), 2 + math.ceil(σ * math.sqrt(2 * math.log(2 / slack))))
 
 
+def of_hits(rng: np.random.Generator, cost: float, budget: Budget, slack: float) -> Event:
+    """Tests that pay for hits, or a guard where the account does not pay for them."""
+    if slack > 0 or budget.rows_per_unit > 1:
+        return guard(rng, cost, budget, slack)
+    return HitRound(1.0, Amount(budget, cost).hit_epsilon())
+
+
+def of_runs(rng: np.random.Generator, cost: float, budget: Budget, slack: float) -> Event:
+    """The best of a random number of runs, or one run where the account does not pay for several."""
+    made = [RandomRuns(1e-9 * cost, runs, float(rng.choice([0.0, 1.0]))) for runs in (1.1, 3.0, 10.0)]
+    made = [event for event in made if budget.cost(event) < cost / 2]
+    if slack > 0 or not made:
+        return of_hits(rng, cost, budget, slack)
+    each = _root(lambda each: budget.cost(dataclasses.replace(made[-1], each=each)), cost)
+    return dataclasses.replace(made[-1], each=each)
+
+
 MAKERS: tuple[Make, ...] = (
     gaussian, coarse, laplacian, exponential, guard, sampled, flipped, repeated, approximate, descended, tilted, told,
+    of_hits, of_runs,
 )  # fmt: skip
 
 
@@ -168,7 +188,10 @@ def spent(seed: int) -> tuple[Accountant, np.random.Generator]:
     for _ in range(30):
         cost = min(ledger.remaining, total) * rng.uniform(0.01, 0.4)
         if cost > 1e-9 * total:
-            made = MAKERS[rng.integers(len(MAKERS))](rng, cost, budget, ledger.slack)
+            make = MAKERS[rng.integers(len(MAKERS))]
+            if make in (of_hits, of_runs) and (slack > 0 or ledger._parts.filter._charged.share is not None):
+                make = guard
+            made = make(rng, cost, budget, ledger.slack)
             assert ledger.affords(made)
             ledger.charge(made)
         left = _left_of_planned(ledger)

@@ -83,6 +83,22 @@ def correlated(x: np.ndarray, y: np.ndarray) -> float:
     return float(np.corrcoef(x, y)[0, 1]) if x.std() > 1e-9 and y.std() > 1e-9 else np.nan
 
 
+def sloped(x: np.ndarray, y: np.ndarray) -> float:
+    return float(np.cov(x, y, bias=True)[0, 1] / np.var(x)) if x.size and np.var(x) > 1e-9 else np.nan
+
+
+def associated(first: np.ndarray, second: np.ndarray, rows: int, columns: int) -> float:
+    """Cramér's V by its definition: cells whose row or column is empty count as 0."""
+    if not first.size:
+        return np.nan
+    table = np.zeros((rows, columns))
+    np.add.at(table, (first.astype(int), second.astype(int)), 1.0)
+    table /= table.sum()
+    expected = np.outer(table.sum(axis=1), table.sum(axis=0))
+    full = expected > 0
+    return float(np.sqrt(((table - expected)[full] ** 2 / expected[full]).sum() / (min(rows, columns) - 1)))
+
+
 ON = hr.count(g=True)
 CUT = hr.count(x=(-2.0, 1.0))
 QUESTIONS = {
@@ -109,6 +125,23 @@ QUESTIONS = {
         hr.difference(hr.mean("y", where=ON), hr.mean("y", where=~ON)),
         lambda r: r.y[r.g].mean() - r.y[~r.g].mean() if r.g.any() and not r.g.all() else np.nan,
     ),
+    "ratio of means": (
+        hr.ratio(hr.mean("g", where=hr.count(y={0, 1})), hr.mean("g")),
+        lambda r: r.g[i].mean() / r.g.mean() if (i := np.isin(r.y, [0, 1])).any() and r.g.any() else np.nan,
+    ),
+    "relative risk": (
+        hr.relative_risk(CUT, ON, ~ON),
+        lambda r: i[r.g].mean() / i[~r.g].mean() if (i := (r.x >= -2) & (r.x <= 1))[~r.g].any() and r.g.any() else np.nan,
+    ),
+    "odds ratio": (
+        hr.odds_ratio(hr.count(y={0, 1}), ON, ~ON),
+        lambda r: (i & r.g).sum() * (~i & ~r.g).sum() / b if (b := ((~(i := np.isin(r.y, [0, 1])) & r.g).sum() * (i & ~r.g).sum())) else np.nan,
+    ),
+    "trend": (hr.trend("y", over="g"), lambda r: sloped(r.g, r.y)),
+    "trend of a share": (hr.trend(CUT, over="y"), lambda r: sloped(r.y, (r.x >= -2) & (r.x <= 1))),
+    "association": (hr.cramers_v("y", "x"), lambda r: associated(r.y + 1, np.searchsorted(EDGES, r.x) - 1, 4, 4)),
+    "association with a flag": (hr.cramers_v("g", "y"), lambda r: associated(r.g.astype(int), r.y + 1, 2, 4)),
+    "association of some": (hr.cramers_v("y", "x", where=ON), lambda r: associated(r.y[r.g] + 1, np.searchsorted(EDGES, r.x[r.g]) - 1, 4, 4)),
     "difference of counts": (hr.difference(CUT, ON), lambda r: ((r.x >= -2) & (r.x <= 1)).mean() - r.g.mean()),
 }  # fmt: skip
 each = pytest.mark.parametrize("name", QUESTIONS)
@@ -136,6 +169,21 @@ def test_the_truth_of_every_table_that_the_bars_allow_is_between_the_ends(name) 
             assert np.all(np.abs(truths - said.value) <= said.error + 1e-9)
         reached += bool(truths.size and high > low and (truths.max() - truths.min()) > 0.3 * (high - low))
     assert reached  # the ends are not far from what is allowed
+
+
+@pytest.mark.parametrize(("of", "over", "where"), [("y", "x", None), ("x", "y", ON), ("x", "x", None)])
+def test_a_slope_over_wide_bins_is_between_its_ends(of, over, where) -> None:
+    asked = hr.trend(of if of != over else CUT, over=over, where=where)
+    bounded = 0
+    for _, rows, bars in known(of + over):
+        low, high = asked.on(U).ends(AnswerKnowledge(bars))
+        for r in rows:
+            kept = r.g if where is not None else np.ones(r.g.size, bool)
+            outcome = ((r.x >= -2) & (r.x <= 1)) if of == over else getattr(r, of)
+            truth = sloped(getattr(r, over)[kept], outcome[kept])
+            assert np.isnan(truth) or low - 1e-9 <= truth <= high + 1e-9
+        bounded += bool(np.isfinite(high - low))
+    assert bounded or over == "x"  # these bins are so wide that the values of x need not vary
 
 
 class BarsAbout:

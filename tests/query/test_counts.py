@@ -194,3 +194,12 @@ def test_the_vc_dimension_is_not_too_small(workload) -> None:
     points = list(itertools.product(*map(range, universe.shape)))
     d = workload.vc_dimension(universe)
     assert not any(_shatters(queries, chosen, universe) for chosen in itertools.combinations(points, d + 1))
+
+
+def test_a_question_reads_the_same_in_every_process() -> None:
+    """The order of a set of texts follows the process's hash seed; a question's text must not."""
+    letters = set("hedgrow")
+    shown = "{'d', 'e', 'g', 'h', 'o', 'r', 'w'}"
+    assert repr(hr.count(letter=letters)) == f"count(letter={shown})"
+    assert repr(hr.count(letter=frozenset(letters))) == f"count(letter={shown})"
+    assert repr(hr.count(letter=hr.not_(letters))) == f"count(letter=not_({shown}))"

@@ -19,6 +19,14 @@ SAME = [
     ('mean("age", where=count(sex="F"))', hr.mean("age", where=hr.count(sex="F"))),
     ('group_by("sex", "age").quantile("visits", 0.9)', hr.group_by("sex", "age").quantile("visits", 0.9)),
     ('difference(median("age"), total("age"))', hr.difference(hr.median("age"), hr.total("age"))),
+    ('ratio(mean("age"), count(a=1))', hr.ratio(hr.mean("age"), hr.count(a=1))),
+    ("odds_ratio(count(a=1), count(b=2), ~count(b=2))", hr.odds_ratio(hr.count(a=1), hr.count(b=2), ~hr.count(b=2))),
+    ('trend("pay", over="age")', hr.trend("pay", over="age")),
+    ('cramers_v("a", "b", where=count(c=1))', hr.cramers_v("a", "b", where=hr.count(c=1))),
+    (
+        'compare(group_by("a").mean("pay"), against="x", measure="ratio")',
+        hr.compare(hr.group_by("a").mean("pay"), against="x", measure="ratio"),
+    ),
     ("histogram('age', edges=[0, 10, 20])", hr.histogram("age", edges=[0, 10, 20])),
     ("linear(('a', 'b'), [[0, 1], [0.5, 0]])", hr.linear(("a", "b"), [[0, 1], [0.5, 0]])),
     ("marginal('age', 'sex')", hr.marginal("age", "sex")),
@@ -85,3 +93,16 @@ def test_a_refusal_says_where() -> None:
         parse.question("count(a=b'x')")
     with pytest.raises(hr.InvalidInput, match="at column 7"):
         parse.question("count(1 2)")
+
+
+@pytest.mark.parametrize(
+    ("written", "way_out"),
+    [
+        ("mean('a') - mean('b')", r"difference\(a, b\)"),
+        ("count(a=1) / count(b=1)", r"ratio\(a, b\)"),
+        ("group_by('a', mean('b'))", r"group_by\('region'\)\.mean\('age'\)"),
+    ],
+)
+def test_what_people_write_at_first_is_refused_with_the_way_to_write_it(written: str, way_out: str) -> None:
+    with pytest.raises(hr.InvalidInput, match=way_out):
+        parse.question(written)

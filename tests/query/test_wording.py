@@ -47,7 +47,20 @@ def test_months_are_told_by_their_days() -> None:
     assert repr(asked_again(asked, UNIVERSE)) == "count(day=(datetime.date(2020, 1, 1), datetime.date(2020, 2, 29)))"
 
 
+def test_alternatives_are_told_as_such() -> None:
+    for query in (
+        hr.count(sex="F") | hr.count(smoker=True),
+        hr.count(age=(0, 3)) | hr.count(sex="M") | hr.count(region=2),
+    ):
+        asked = bound(query, SMALL)
+        assert isinstance(asked, Linear)
+        again = asked_again(asked, SMALL)
+        assert bound(again, SMALL) == asked
+        assert repr(again) == repr(query)
+
+
 def test_what_is_no_product_is_told_by_its_weights() -> None:
-    asked = bound(hr.count(sex="F") | hr.count(smoker=True), SMALL)
+    asked = bound(hr.count(sex="F", age=(0, 3)) | hr.count(sex="M", smoker=True), SMALL)
     assert isinstance(asked, Linear)
     assert bound(asked_again(asked, SMALL), SMALL) == asked
+    assert repr(asked_again(asked, SMALL)).startswith("linear(")

@@ -51,6 +51,13 @@ def question(rng: np.random.Generator) -> hr.Query:
         lambda: hr.correlation("age", "region"),
         lambda: hr.linear(("age", "sex"), rng.random((8, 2))),
         lambda: hr.parity("sex", "smoker"),
+        lambda: hr.interpolated_quantile(number, float(rng.random()), where=where),
+        lambda: hr.difference(predicate(rng), where),
+        lambda: hr.relative_risk(hr.count(smoker=True), where, predicate(rng)),
+        lambda: hr.odds_ratio(hr.count(smoker=True), where, predicate(rng)),
+        lambda: hr.trend("region", "age", where=hr.count(sex="F")),
+        lambda: hr.cramers_v("sex", "region"),
+        lambda: hr.compare(hr.group_by("region").share(hr.count(smoker=True))),
     ]
     return kinds[rng.integers(len(kinds))]()
 

@@ -3,46 +3,21 @@
 from __future__ import annotations
 
 import copy
-import io
 import json
 import tracemalloc
-import warnings
 import zipfile
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
+from fuzzing import LIMIT, fuzzed, members, resealed, zipped
 from questions_at_random import small_file
 
 import hedgerow as hr
 from hedgerow.release_file import container
 from hedgerow.release_file.container import pack, unpack
-
-LIMIT = 2**26
-SCALARS = [None, True, -1, 0, 1, 2**40, -(2**63), 10**30, 0.5, -3.7, 1e308, "", "a", "arrays/0.npy", [], {}, [[]], {"kind": "float", "text": "nan"}]  # fmt: skip
-
-
-def members(data: bytes) -> dict[str, bytes]:
-    with zipfile.ZipFile(io.BytesIO(data)) as file:
-        return {name: file.read(name) for name in file.namelist()}
-
-
-def zipped(parts: list[tuple[str, bytes]] | dict[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> bytes:
-    buffer = io.BytesIO()
-    with warnings.catch_warnings(), zipfile.ZipFile(buffer, "w", method) as file:
-        warnings.simplefilter("ignore")  # of a name that is there twice
-        for name, data in parts.items() if isinstance(parts, dict) else parts:
-            file.writestr(name, data)
-    return buffer.getvalue()
-
-
-def resealed(parts: dict[str, bytes]) -> bytes:
-    """A file of these members with a manifest that fits them."""
-    others = {name: data for name, data in parts.items() if name != container.MANIFEST}
-    listed = {name: {"bytes": len(data), "sha256": container._hash(data)} for name, data in others.items()}
-    manifest = {"format": container.FORMAT, "version": container.VERSION, "members": listed}
-    return zipped({container.MANIFEST: json.dumps(manifest).encode(), **others})
+from hedgerow.serialize.values import read_array, write_array
 
 
 def npy(array: Any, header: str) -> bytes:
@@ -74,6 +49,38 @@ def changed(path: tuple[Any, ...], value: Any) -> Callable[[dict[str, Any]], Non
     return change
 
 
+def with_nan(record: dict[str, Any]) -> dict[str, Any]:
+    """An array of the same shape, whose last number is NaN."""
+    array = read_array(record).copy()
+    array.reshape(-1)[-1] = np.nan
+    return write_array(array)
+
+
+def another_kind_of_block(document: dict[str, Any]) -> None:
+    """A second block, whose budget adds up ε where that of the first adds up ρ."""
+    second = copy.deepcopy(document["blocks"][0])
+    second |= {"name": "2", "budget": second["budget"] | {"delta": 0.0}}
+    document["blocks"].append(second)
+
+
+def not_finite(parameters: str) -> bytes:
+    """The small file, whose arrays of this name are of the right shape, and not finite."""
+
+    def change(document: dict[str, Any]) -> None:
+        given = learned(document)[parameters]
+        learned(document)[parameters] = [*map(with_nan, given)] if isinstance(given, list) else with_nan(given)
+
+    return with_document(change)
+
+
+def another_digit() -> bytes:
+    """The small file, in whose document one digit of the budget is another: as long, as well-formed, and not what was signed for."""
+    text = members(small_file())[container.DOCUMENT]
+    place = text.index(b'"epsilon":') + len(b'"epsilon":')
+    digit = b"2" if text[place : place + 1] != b"2" else b"3"
+    return zipped(members(small_file()) | {container.DOCUMENT: text[:place] + digit + text[place + 1 :]})
+
+
 GOOD_HEADER = "{'descr': '<f8', 'fortran_order': False, 'shape': (2,), }"
 PUBLIC = ("blocks", 0, "public")
 ARRAY = {"kind": "array", "dtype": "float64", "shape": [1], "data": "AAAAAAAA+H8="}  # of one NaN
@@ -95,6 +102,7 @@ FLAWS: dict[str, Callable[[], bytes]] = {
     "a changed document": lambda: zipped(
         members(small_file()) | {container.DOCUMENT: members(small_file())[container.DOCUMENT] + b" "}
     ),
+    "a document as long, with another digit": another_digit,
     "no manifest": lambda: zipped({container.DOCUMENT: b"{}"}),
     "a later version": lambda: zipped(
         members(small_file())
@@ -107,6 +115,8 @@ FLAWS: dict[str, Callable[[], bytes]] = {
     "a name twice in JSON": lambda: resealed({container.DOCUMENT: b'{"a": 1, "a": 2}'}),
     "not UTF-8": lambda: resealed({container.DOCUMENT: b'{"a": "\xff"}'}),
     "NaN in the parameters": lambda: with_document(changed((*PUBLIC, "learned", "theta"), ARRAY)),
+    "parameters of the right shape that are not finite": lambda: not_finite("theta"),
+    "priors of the right shape that are not finite": lambda: not_finite("priors"),
     "another table": lambda: with_document(lambda d: learned(d)["sets"].append(["b", "a"])),
     "an attribute that is not there": lambda: with_document(lambda d: learned(d)["sets"].append(["zip"])),
     "numbers without end": lambda: with_document(changed((*PUBLIC, "shares"), [10**15])),
@@ -118,6 +128,7 @@ FLAWS: dict[str, Callable[[], bytes]] = {
     "a negative cost": lambda: with_document(changed(("blocks", 0, "charges", 0, 3), -1.0)),
     "no block": lambda: with_document(changed(("blocks",), [])),
     "a block twice": lambda: with_document(lambda d: d["blocks"].append(d["blocks"][0])),
+    "blocks of two kinds of budget": lambda: with_document(another_kind_of_block),
     "another field": lambda: with_document(changed(("code",), "print()")),
     "an unknown profile": lambda: with_document(changed((*PUBLIC, "profile"), "magic")),
 }  # fmt: skip
@@ -170,84 +181,6 @@ def test_a_file_larger_than_the_limit_is_not_read(tmp_path) -> None:
 # Files mutated at random
 
 
-def mutated_bytes(rng: np.random.Generator) -> bytes:
-    """The small file with bytes changed, removed, repeated or cut off."""
-    data = bytearray(small_file())
-    for _ in range(rng.integers(1, 4)):
-        at = int(rng.integers(len(data)))
-        match rng.integers(5):
-            case 0:
-                data[at] = int(rng.integers(256))
-            case 1:
-                del data[at : at + int(rng.integers(1, 50))]
-            case 2:
-                data[at:at] = data[at : at + int(rng.integers(1, 50))]
-            case 3:
-                del data[max(at, 100) :]
-            case _:
-                data[at : at + 4] = rng.bytes(4)
-    return bytes(data)
-
-
-def mutated_record(rng: np.random.Generator) -> bytes:
-    """A file whose hashes fit, with a part of its document replaced, removed, repeated or exchanged."""
-    document: Any = copy.deepcopy(unpack(small_file()).document)
-    for _ in range(rng.integers(1, 3)):
-        holder, place = document, None
-        while isinstance(holder, dict | list) and holder:
-            places = sorted(holder) if isinstance(holder, dict) else range(len(holder))
-            place = places[int(rng.integers(len(places)))]
-            if not isinstance(holder[place], dict | list) or not holder[place] or rng.random() < 0.15:
-                break
-            holder = holder[place]
-        match rng.integers(5):
-            case 0 | 1:
-                holder[place] = copy.deepcopy(SCALARS[rng.integers(len(SCALARS))])
-            case 2:
-                del holder[place]
-            case 3 if isinstance(holder, list):
-                holder.append(copy.deepcopy(holder[place]))
-            case 3:
-                holder["more"] = holder[place]
-            case _ if isinstance(holder[place], str) and holder[place]:
-                at = int(rng.integers(len(holder[place])))
-                holder[place] = holder[place][:at] + "A" + holder[place][at + 1 :]
-            case _ if isinstance(holder[place], int | float):
-                holder[place] = -holder[place] * 2
-            case _:
-                holder[place] = None
-        if not isinstance(document, dict) or not document:
-            break
-    try:
-        return pack(document)
-    except (hr.InvalidInput, ValueError):  # it cannot even be written
-        return resealed({container.DOCUMENT: json.dumps(document).encode()})
-
-
-def fuzzed(many: int, seed: int) -> tuple[int, int]:
-    """Read mutated files; return how many were refused, and how many were read."""
-    rng = np.random.default_rng(seed)
-    refused = 0
-    for i in range(many):
-        data = mutated_bytes(rng) if i % 2 else mutated_record(rng)
-        tracemalloc.start()
-        try:
-            hr.load(data, limit=LIMIT)
-        except hr.InvalidRelease:
-            refused += 1
-        most = tracemalloc.get_traced_memory()[1]
-        tracemalloc.stop()
-        assert most < LIMIT
-    return refused, many - refused
-
-
 def test_500_mutated_files_are_read_or_refused_by_one_error() -> None:
-    refused, read = fuzzed(500, seed=1)
-    assert refused > 350 and read > 5  # some mutations are harmless, such as another name
-
-
-@pytest.mark.audit
-@pytest.mark.parametrize("seed", range(2, 10))
-def test_20_000_mutated_files_are_read_or_refused_by_one_error(seed) -> None:
-    refused, _ = fuzzed(2_500, seed)
-    assert refused > 1_500
+    found = fuzzed(500, seed=1)
+    assert found.refused > 300 and found.read > 5  # some mutations are harmless, such as another name

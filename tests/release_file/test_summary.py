@@ -10,8 +10,8 @@ from people import SMALL, frame
 from questions_at_random import ADD_REMOVE, REPLACE, guarded, practical, several_blocks, theory
 
 import hedgerow as hr
-from hedgerow.answering.summary import cramers_v
 from hedgerow.privacy.process import NotCopyable
+from hedgerow.query.statistics import cramers_v_of
 
 REGISTRY = {
     "product": "name data_curators intended_use data_product_type data_product_region description publication_date data_product_sector",
@@ -63,9 +63,9 @@ def test_a_summary_is_free_where_a_guard_is_on_and_the_same_from_the_file(tmp_pa
 
 
 def test_cramers_v_is_0_for_independent_columns_and_1_where_one_determines_the_other() -> None:
-    assert cramers_v(np.outer([0.2, 0.8], [0.5, 0.3, 0.2])) == pytest.approx(0, abs=1e-9)
-    assert cramers_v(np.diag([0.1, 0.6, 0.3])) == pytest.approx(1)
-    assert cramers_v(np.array([[0.3, 0.2], [0.1, 0.4]])) == pytest.approx(np.sqrt(1 / 6))
+    assert cramers_v_of(np.outer([0.2, 0.8], [0.5, 0.3, 0.2])) == pytest.approx(0, abs=1e-9)
+    assert cramers_v_of(np.diag([0.1, 0.6, 0.3])) == pytest.approx(1)
+    assert cramers_v_of(np.array([[0.3, 0.2], [0.1, 0.4]])) == pytest.approx(np.sqrt(1 / 6))
 
 
 @pytest.mark.parametrize("opened", [practical, theory, several_blocks])

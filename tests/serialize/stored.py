@@ -46,7 +46,9 @@ PLAIN = [
     np.array([[True, False, True]]), np.array(NUMBERS), np.array([math.nan, math.inf]), np.zeros((0, 3)), np.float64(0.1), np.int64(7),
 ]  # fmt: skip
 COUNT = hr.count({"âge ☃": (0, 5), "smoker": True, "sex": {"weiß", 2**70}})
-LOGISTIC = hr.minimize(losses.Logistic(target="retired", features=["smoker"], onehot=["smoker"]), over=hr.L2Ball(2.0))
+LOGISTIC = hr.minimize(
+    losses.Logistic(target="retired", features=["smoker"], onehot=["smoker"], coding="full"), over=hr.L2Ball(2.0)
+)
 
 
 def answered() -> Iterator[tuple[object, Estimate]]:

@@ -63,7 +63,15 @@ def free_port() -> int:
 @contextlib.contextmanager
 def process(*arguments: str, port: int) -> Iterator[subprocess.Popen[str]]:
     """Run ``hedgerow serve`` and wait until it answers. It is killed at the end if it still runs."""
-    command = [sys.executable, "-m", "hedgerow.cli", "serve", "--listen", f"127.0.0.1:{port}", *arguments]
+    with configured(*arguments, "--listen", f"127.0.0.1:{port}", port=port) as running:
+        yield running
+
+
+@contextlib.contextmanager
+def configured(*arguments: str | Path, port: int) -> Iterator[subprocess.Popen[str]]:
+    """Run ``hedgerow serve`` with a configuration file, or other arguments, that say where it listens."""
+    given = ["--service", *arguments] if len(arguments) == 1 else arguments
+    command = [sys.executable, "-m", "hedgerow.cli", "serve", *map(str, given)]
     running = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=dict(os.environ))
     try:
         wait_for(port, running)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import http.server
 import json
 import re
 import signal
+import socket
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -14,6 +17,7 @@ import serving
 
 import hedgerow as hr
 from hedgerow.client import ServiceError, connect
+from hedgerow.client.connection import ATTEMPTS, ServiceConnection
 
 
 def token(folder: Path, *arguments: str) -> str:
@@ -75,6 +79,51 @@ def test_the_first_token_is_printed_once_and_stopping_is_clean(tmp_path: Path) -
         running.send_signal(signal.SIGTERM)
         _, said = running.communicate(timeout=60)
     assert "shown once" not in said
+
+
+def test_a_head_that_never_ends_is_given_up_and_others_are_answered(tmp_path: Path) -> None:
+    (tmp_path / "service.toml").write_text(
+        "workers = 0\nlisten = '127.0.0.1:PORT'\n[datasets.people]\nfile = 'hedgerow.toml'\n[limits]\nheader_seconds = 0.5\n".replace(
+            "PORT", str(port := serving.free_port())
+        )
+    )
+    serving.desk(tmp_path)
+    with serving.configured(tmp_path / "service.toml", port=port):
+        silent, slow, whole = (socket.create_connection(("127.0.0.1", port)) for _ in range(3))
+        slow.sendall(b"GET /v1/health HTTP/1.1\r\nHost: localhost\r\nX-Slow: ")
+        whole.sendall(b"GET /v1/health HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert whole.recv(100).startswith(b"HTTP/1.1 200")
+        for waiting in (silent, slow):
+            waiting.settimeout(10)
+            assert waiting.recv(100) == b""
+        for each in (silent, slow, whole):
+            each.close()
+
+
+def test_the_client_waits_for_its_own_request_that_is_still_running() -> None:
+    """Longer than it would try to reach a service that is away."""
+    answers = [(409, "in-progress")] * (ATTEMPTS + 2) + [(200, "")]
+
+    class Answering(http.server.BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["Content-Length"]))
+            status, name = answers.pop(0)
+            body = json.dumps({"type": f"urn:hedgerow:problem:{name}", "detail": name, "cost": 0.5}).encode()
+            self.send_response(status)
+            for key, value in {"Hedgerow-Interface": "1", "Content-Length": str(len(body)), "Retry-After": "0"}.items():
+                self.send_header(key, value)
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with http.server.HTTPServer(("127.0.0.1", 0), Answering) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        connection = ServiceConnection(f"http://127.0.0.1:{server.server_port}", "hr_a_b")
+        assert connection.post("/v1/x", {})["cost"] == 0.5 and answers == []
+        connection.close()
+        server.shutdown()
 
 
 def test_the_client_loads_no_engine() -> None:

@@ -52,3 +52,12 @@ def test_a_wrong_configuration_is_refused_with_a_sentence(text: str, tmp_path: P
 
 def test_limits_have_defaults() -> None:
     assert Limits().body > 0
+
+
+def test_the_last_ones_may_take_more_than_there_is_and_then_wait() -> None:
+    now = [0.0]
+    rate = Rate(10, lambda: now[0], seconds=100.0)
+    assert (rate.take("a", 0), rate.take("a", 25), rate.take("b", 0)) == (0, 0, 0)
+    assert rate.take("a", 0) == pytest.approx(160)
+    now[0] = 161.0
+    assert rate.take("a", 0) == 0

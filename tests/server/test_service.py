@@ -16,10 +16,12 @@ from openapi_spec_validator import validate
 from starlette.testclient import TestClient
 
 import hedgerow as hr
+from hedgerow.errors import BudgetExceeded, DataUnavailable, LedgerBroken, LedgerUnavailable
+from hedgerow.report import plain
 from hedgerow.server.api import ENDPOINTS
 from hedgerow.server.dataset import Dataset
 from hedgerow.server.people import TokenStore
-from hedgerow.server.problems import Refusal
+from hedgerow.server.problems import Refusal, problem_of
 from hedgerow.server.registry import ServiceRegistry
 from hedgerow.server.run import application
 from hedgerow.server.settings import Limits, Settings
@@ -55,7 +57,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         ledger=f"sqlite:///{folder}/ledger",
         reserve=0.4,
     )
-    limits = Limits(body=20_000, questions=2_000)
+    limits = Limits(body=20_000, questions=2_000, wrong_tokens_per_minute=1_000)
     settings = Settings("127.0.0.1", 8470, folder / "r", {"people": folder}, hosts=("testserver",), limits=limits)
     tokens = TokenStore(registry)
     made = {role: tokens.create(role, role)[0] for role in ("owner", "analyst", "auditor")}
@@ -117,6 +119,29 @@ def test_a_purchase_is_billed_to_the_person_and_shown_to_the_owner(served: Serve
     assert served.session.spent - before == pytest.approx(got.json()["answer"]["cost"]) != 0
     (paid,) = [r for r in served.request("GET", f"{AT}/trail", "owner").json()["requests"] if r["cost"] > 0][:1]
     assert (paid["person"], paid["endpoint"]) == ("analyst", "ask")
+    billed = served.request("GET", f"{AT}/ledger/spending", "owner").json()["by"]
+    shares = {record["who"]: record["share"] for records in billed.values() for record in records}
+    assert shares["analyst"] > 0
+    own = served.request("GET", f"{AT}/history", "analyst").json()["requests"]
+    assert next(r["cost"] for r in own if r["cost"] > 0) == pytest.approx(got.json()["answer"]["cost"])
+
+
+def test_whoever_has_a_cap_buys_nothing_beyond_it_and_others_do(served: Served) -> None:
+    cap = served.request("POST", f"{AT}/caps", "owner", json={"who": "other", "epsilon": 1e-6})
+    assert cap.status_code == 200, cap.text
+    spent = served.session.spent
+    refused = served.ask("count(smoker=False, age=(31, 64))", "other", within=0.012)
+    assert (refused.status_code, served.session.spent) == (403, spent)
+    assert refused.json()["type"].endswith("budget-exceeded")
+    assert served.ask("count(smoker=False, age=(31, 64))", "analyst", within=0.012).status_code == 200
+
+
+@pytest.mark.parametrize("kind", [BudgetExceeded, DataUnavailable, LedgerBroken, LedgerUnavailable])
+def test_what_a_refusal_says_of_amounts_lines_and_places_is_for_the_owner_alone(kind: Any) -> None:
+    error = kind("Found 7 lines of 8 at /srv/table.csv, and 0.25 left.")
+    assert problem_of(error, is_owner=True).detail == str(error)
+    told = problem_of(error, is_owner=False).detail
+    assert not any(mark.isdigit() for mark in told) and "srv" not in told
 
 
 def test_a_repetition_with_the_same_key_is_billed_once_and_answered_alike(served: Served) -> None:
@@ -157,7 +182,7 @@ def test_an_analyst_sees_neither_others_nor_the_amounts_that_they_spent(served: 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS, ids=lambda each: each.name)
 def test_every_endpoint_needs_a_valid_token_of_the_right_role_and_dataset(served: Served, endpoint: Any) -> None:
-    path = endpoint.path.format(dataset="people", token="none")
+    path = endpoint.path.format(dataset="people", token="none", approval="none", registration="none")
     bare = served.client.request(endpoint.method, path)
     assert bare.status_code == 401
     for bad in ("expired", "revoked"):
@@ -167,11 +192,17 @@ def test_every_endpoint_needs_a_valid_token_of_the_right_role_and_dataset(served
         assert served.request(endpoint.method, path, role, json={}).status_code == 403
     if "{dataset}" in endpoint.path and "owner" in endpoint.roles:
         bodies = {"ask": {"question": "count(smoker=True)"}, "ask_batch": {"questions": ["count(smoker=True)"]},
-                  "run_sql": {"statement": "SELECT count(*) FROM data"}, "price": {"question": "count(smoker=True)", "within": 0.1}}  # fmt: skip
+                  "run_sql": {"statement": "SELECT count(*) FROM data"}, "price": {"question": "count(smoker=True)", "within": 0.1},
+                  "fit": {"loss": "Logistic", "target": "smoker", "features": ["age"]}, "plan": {"rows": 1000},
+                  "decide_approval": {"decision": "refuse"}, "set_cap": {"who": "ana", "epsilon": 1.0},
+                  "add_block": {"name": "june", "source": {"root": "a", "path": "b.csv"}}}  # fmt: skip
         body = bodies.get(endpoint.name)
         there = served.request(endpoint.method, path + "?q=count(smoker=True)", "elsewhere", json=body)
         nowhere = served.request(
-            endpoint.method, endpoint.path.format(dataset="nothing") + "?q=count(smoker=True)", "owner", json=body
+            endpoint.method,
+            endpoint.path.format(dataset="nothing", approval="none") + "?q=count(smoker=True)",
+            "owner",
+            json=body,
         )
         assert there.status_code == nowhere.status_code == 404
         assert _without_id(there) == _without_id(nowhere)
@@ -266,6 +297,15 @@ def test_tokens_are_made_listed_and_revoked_by_owners(served: Served) -> None:
     assert served.client.get("/v1/datasets", headers=headers).status_code == 401
 
 
+def test_an_owner_of_some_datasets_makes_tokens_for_these_alone(served: Served) -> None:
+    before = served.request("GET", "/v1/tokens", "owner").json()
+    for datasets in (None, ["people"], ["another", "people"]):
+        body = {"person": "ana", "role": "analyst", "datasets": datasets}
+        refused = served.request("POST", "/v1/tokens", "elsewhere", json=body)
+        assert refused.status_code == 422 and "token" not in refused.json()
+    assert served.request("GET", "/v1/tokens", "owner").json() == before
+
+
 def test_no_secret_of_a_token_is_in_the_registrys_file(served: Served) -> None:
     content = b"".join(path.read_bytes() for path in Path(served.registry.path).parent.glob("registry.sqlite*"))
     for token in served.tokens.values():
@@ -348,3 +388,60 @@ def test_a_statement_asks_no_more_questions_than_a_batch(served: Served) -> None
     aggregates = ", ".join(f"count(*) FILTER (WHERE age > {a}) AS n{a}" for a in range(20, 40))
     statement = f"SELECT age, sex, {aggregates} FROM data GROUP BY age, sex"
     assert served.request("POST", f"{AT}/sql", json={"statement": statement}).status_code == 413
+
+
+def test_namesakes_in_two_projects_have_two_histories(served: Served) -> None:
+    for project in ("heart", "lung"):
+        made = served.request(
+            "POST", "/v1/tokens", "owner", json={"person": "sam", "role": "analyst", "project": project}
+        )
+        served.tokens[project] = made.json()["token"]
+    question = "count(age=(51, 52), sex='F')"
+    assert [served.ask(question, role).json()["answer"]["source"] for role in ("heart", "lung", "lung")] == [
+        "hypothesis", "hypothesis", "repeat",
+    ]  # fmt: skip
+    histories = [served.request("GET", f"{AT}/history", role).json()["requests"] for role in ("heart", "lung")]
+    assert [len(history) for history in histories] == [1, 2]
+
+
+def test_the_trail_has_the_true_cost_of_a_request_that_was_refused_in_part(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    price = served.session.price
+
+    def buys_and_refuses(*_: Any, **__: Any) -> float:
+        served.session.ask(hr.count(age=(18, 48), sex="M"), within=0.012)
+        return price(hr.count(nothing=1), within=0.1)
+
+    monkeypatch.setattr(served.session, "price", buys_and_refuses)
+    spent = served.session.spent
+    body = {"question": "count(smoker=True)", "within": 0.1}
+    assert served.request("POST", f"{AT}/price", json=body).status_code == 422
+    (latest, *_) = served.request("GET", f"{AT}/trail", "owner").json()["requests"]
+    assert latest["endpoint"] == "price" and latest["cost"] == pytest.approx(served.session.spent - spent) != 0
+
+
+def test_a_fit_has_the_coefficients_of_the_sessions_own_question(served: Served) -> None:
+    body = {"loss": "Logistic", "target": "smoker", "features": ["age"], "radius": 2}
+    got = served.request("POST", f"{AT}/fit", json=body).json()
+    want = served.session.ask(hr.minimize(hr.losses.Logistic(target="smoker", features=["age"]), over=hr.L2Ball(2.0)))
+    assert [each["value"] for each in got["coefficients"]] == want.value.tolist()
+    wrong = served.request("POST", f"{AT}/fit", json={**body, "target": "nothing"})
+    assert wrong.status_code == 422 and "nothing" in wrong.json()["detail"]
+
+
+def test_summary_plan_statement_release_and_verification(served: Served) -> None:
+    summary = served.request("GET", f"{AT}/describe").json()
+    assert summary["columns"] == plain(served.session.describe().columns)
+    plan = served.request("POST", f"{AT}/plan", json={"rows": 3000}).json()
+    assert plan["options"] and plan["rows"] == 3000
+    statement = served.request("GET", f"{AT}/statement", "auditor").json()
+    assert statement == json.loads(served.session.statement().json)
+    content = served.request("GET", f"{AT}/release?answers=none", "auditor").content
+    assert hr.load(content).universe == serving.UNIVERSE
+    whole = served.request("GET", f"{AT}/ledger/verify", "auditor").json()
+    assert whole["is_whole"] and whole["lines"] > 0
+    again = served.request("GET", f"{AT}/ledger/verify?head={whole['head']}", "auditor")
+    assert again.status_code == 200
+    other = served.request("GET", f"{AT}/ledger/verify?head=5:{'0' * 64}", "auditor")
+    assert other.status_code == 503 and other.json()["type"].endswith("ledger-broken")

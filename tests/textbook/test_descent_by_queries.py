@@ -44,6 +44,7 @@ def least(of: descent.ClippedRisk) -> float:
     return average(of, theta)
 
 
+@pytest.mark.audit
 @pytest.mark.parametrize("ridge", [0.0, 0.5], ids=["convex", "strongly convex"])
 def test_the_expected_excess_on_the_table_is_within_the_theorem(ridge) -> None:
     """The mean of 6 runs, whose spread is far below the bound: it would have to be ten times larger to be noticed by chance."""
@@ -93,6 +94,7 @@ def test_values_out_of_bounds_are_cut_and_what_is_no_number_is_0() -> None:
     assert found.tolist() == [[1.0, 1.0], [0.0, 1.0], [-1.0, 1.0], [0.5, 1.0]] and labels.tolist() == [1, 0, 1, 0]
 
 
+@pytest.mark.audit
 def test_boosting_chooses_the_best_run_by_bounded_scores_of_a_sample() -> None:
     plan = descent.configure(risk(0.5), N, alpha=1.5, beta=0.2)
     assert plan.runs == math.ceil(math.log2(2 / 0.2)) == 4

@@ -43,6 +43,7 @@ def test_weighted_majority_survives_a_game_longer_than_float64_can_halve():
     assert result.weights.argmax() == 2
 
 
+@pytest.mark.audit
 @pytest.mark.parametrize("adversary", ["random", "against the leader"])
 def test_multiplicative_weights_regret_less_than_2_root_t_ln_n_against_any_distribution(adversary):
     T, N = 400, 30

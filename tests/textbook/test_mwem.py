@@ -37,6 +37,7 @@ def worst(released, data) -> float:
     return max(abs(q.dot(data.marginal(q.attributes)) / N - released.hypothesis.answer(q)) for q in WORKLOAD)
 
 
+@pytest.mark.audit
 @pytest.mark.parametrize("noise", [Noise(), Seeded(0)], ids=["private", "seeded"])
 @pytest.mark.parametrize("step", ["paper", "hoeffding"])
 @pytest.mark.parametrize("budget", [PURE, APPROXIMATE, Budget(1.0, 1e-9, "add-remove")])

@@ -11,6 +11,7 @@ from sequential import is_kept
 
 from hedgerow.data.row_values import STEPS
 from hedgerow.errors import BudgetExceeded, InvalidInput
+from hedgerow.generalise import transfer
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.events import COIN, FlippedRows, Laplace
 from hedgerow.privacy.ledger import Accountant
@@ -120,7 +121,7 @@ def test_theorem_11_expectations_are_within_alpha_of_the_population_under_an_ada
     α, β, k = 0.6, 0.2, 40
     n = scq.population_rows(alpha=α, beta=β, queries=k)
     config, budget = scq.for_population(n, alpha=α, beta=β, queries=k)
-    assert config.flip == pytest.approx(α / 2) and n >= 1024 * math.log(k / β) / α**2
+    assert config.flip == pytest.approx(α / 2) and n >= transfer.theorem_10(α, β, k).rows
 
     def fails(seed: int) -> bool:
         bits = np.random.default_rng(seed).integers(0, 2, (n, k - 1))

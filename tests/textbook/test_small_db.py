@@ -53,6 +53,7 @@ def test_databases_are_drawn_from_exactly_the_exponential_mechanism(weighted):
     assert statistic < chi2.isf(1e-6, df=19)  # false alarm 1e-6
 
 
+@pytest.mark.audit
 def test_theorem_4_5_holds_at_its_number_of_rows():
     queries = [q.on(LINE) for q in intervals("x").on(LINE)]  # 10 intervals
     alpha, beta, epsilon = 0.5, 0.1, 1.0
@@ -68,6 +69,7 @@ def test_theorem_4_5_holds_at_its_number_of_rows():
     assert failures <= allowed
 
 
+@pytest.mark.audit
 def test_with_next_to_no_rows_the_same_test_fails():
     queries = [q.on(LINE) for q in intervals("x").on(LINE)]
     data, noise = data_of(LINE, 2, 0, 0, 0), Seeded(0)

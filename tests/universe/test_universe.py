@@ -80,7 +80,7 @@ def test_universes_are_values(universe) -> None:
         (lambda: hr.Universe(), "A universe must have at least one attribute. Found none."),
         (lambda: hr.Universe(a=3), "Attribute 'a' must be a Range, Categories, Dates, Flag or Integers. Found int."),
         (lambda: hr.Range(5, 1, bins=2), "must be finite and increasing. Found [5.0, 3.0, 1.0]"),
-        (lambda: hr.Range(0, float("nan"), bins=2), "must be finite and increasing"),
+        (lambda: hr.Range(0, float("nan"), bins=2), "must be finite numbers. Found (0, nan)"),
         (lambda: hr.Range(0, 1, bins=0), "bins must be a whole number of at least 1. Found 0."),
         (lambda: hr.Range(0, 1), "must have low, high and bins, or edges"),
         (lambda: hr.Range(edges=[0, 1, 2], values=[1]), "must be 2 finite numbers, one per bin. Found 1."),

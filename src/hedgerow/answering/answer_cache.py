@@ -37,7 +37,9 @@ class AnswerCache:
         self._engine, self._log = engine, log
         self._known: dict[Hashable, Estimate] = {}
         self._shelf = Shelf()
-        self._ready: dict[Hashable, Estimate] = {}
+        self.prepared: dict[Hashable, Estimate] = {}
+        self.watcher: Callable[[Bound[Any], Estimate, bool], None] | None = None
+        """A function that is told of every answer that is kept, and whether it replaces an earlier one."""
 
     def __contains__(self, bound: Bound[Any]) -> bool:
         return self._known_of(bound) is not None
@@ -50,9 +52,16 @@ class AnswerCache:
     def keep(self, bound: Bound[Any], estimate: Estimate) -> Estimate:
         """Cache the answer and note it in the log. Return the answer unchanged."""
         kept = _with_arrays(estimate, self._shelf.put)  # a copy, because the caller may modify the returned arrays
+        is_better = bound.key in self._known
         self._known[bound.key] = kept
         self._log.note(bound, kept)
+        if self.watcher is not None:
+            self.watcher(bound, kept, is_better)
         return estimate
+
+    def adopt(self, bound: Bound[Any], estimate: Estimate) -> None:
+        """Cache an answer that another process gave and noted."""
+        self._known[bound.key] = _with_arrays(estimate, self._shelf.put)
 
     def prepare(self, queries: Iterable[Linear]) -> None:
         """Compute, in one batch, the free answers to these queries, so that they are ready when the queries are asked.
@@ -62,12 +71,12 @@ class AnswerCache:
         """
         fresh = {query.key: query for query in queries if query not in self}
         free = self._engine.free(list(fresh.values()))
-        self._ready = {} if free is None else dict(zip(fresh, free, strict=True))
+        self.prepared = {} if free is None else dict(zip(fresh, free, strict=True))
         self._engine.expect(list(fresh.values()) if free is None else ())
 
     def ready(self, query: Linear) -> Estimate | None:
         """Return the prepared answer to a query and cache it, or None if there is none."""
-        found = self._ready.pop(query.key, None)
+        found = self.prepared.pop(query.key, None)
         return None if found is None else self.keep(query, found)
 
     def ask(self, bound: Bound[Any], within: float | None) -> Estimate:
@@ -105,6 +114,24 @@ class AnswerCache:
     def has(self, bound: Bound[Any], within: float) -> bool:
         """Return True if a cached answer to this question has a bar of at most ``within``."""
         return self._kept(bound, within) is not None
+
+    def price(self, bound: Bound[Any], within: float) -> float:
+        """Return the cost of asking for a bar of ``within`` now. Public; nothing is charged.
+
+        A composed question is priced from its parts as a purchase would find them: those that were answered before
+        keep their answers.
+        """
+        if self.has(bound, within):
+            return 0.0
+        quote = self._engine.make_quote()
+        if not isinstance(bound, ComposedQuestion) or not hasattr(quote, "price"):
+            return self._engine.price(bound, within)
+        bound.ask(QuotedCache(self, self._engine, quote), within)
+        return float(quote.price)
+
+    def recall(self, bound: Bound[Any], within: float | None) -> Estimate | None:
+        """Return the cached answer if its bar is at most ``within``; else None. Nothing is asked."""
+        return self._kept(bound, within)
 
     def marginal(self, table: BoundMarginal, within: float | None) -> Estimate:
         """Answer a whole marginal table, from the cache or by the engine."""
@@ -146,7 +173,11 @@ class RefreshingCache:
     def linear(self, query: Linear, within: float | None) -> Estimate:
         """Return the answer with the smaller bar: the cached one, or the engine's free answer of today."""
         said = self._cache.linear(query, within)
-        free = self._engine.free([query]) if said.source == "repeat" else None
+        return self._refresh(query, said) if said.source == "repeat" else said
+
+    def _refresh(self, query: Linear, said: Estimate) -> Estimate:
+        """Return the cached answer, or the engine's free answer of today if its bar is smaller."""
+        free = self._engine.free([query])
         if not free or free[0].error is None or (said.error is not None and said.error <= free[0].error):
             return said
         return free[0]
@@ -165,11 +196,29 @@ class RefreshingCache:
         return self._cache.marginal(table, within)
 
 
+class QuotedCache(RefreshingCache):
+    """The same view for a price: parts that were answered before as a purchase finds them, all others as quoted."""
+
+    def __init__(self, cache: AnswerCache, engine: Answers, quote: Any) -> None:
+        super().__init__(cache, engine)
+        self._quote = quote
+
+    def linear(self, query: Linear, within: float | None) -> Estimate:
+        """Return the answer that a purchase would find, or the quoted one."""
+        known = self._cache.recall(query, within)
+        return self._quote.linear(query, within) if known is None else self._refresh(query, known)
+
+    def marginal(self, table: BoundMarginal, within: float | None) -> Estimate:
+        """Return the table that a purchase would find, or the quoted one."""
+        known = self._cache.recall(table, within)
+        return self._quote.marginal(table, within) if known is None else known
+
+
 def _with_arrays(estimate: Estimate, kept: Callable[[Array], Array]) -> Estimate:
     """Return the estimate with each of its arrays replaced by ``kept(array)``."""
     arrays: dict[str, Any] = {
         name: kept(value)
-        for name in ("value", "error", "resolution", "typical", "coefficients")
+        for name in ("value", "error", "resolution", "typical", "coefficients", "lower", "upper")
         if isinstance(value := getattr(estimate, name), np.ndarray)
     }
     return replace(estimate, **arrays) if arrays else estimate

@@ -24,13 +24,18 @@ class AnswerHistory:
     def add(self, answer: Answer) -> None:
         """Remember an answer, and drop the oldest ones beyond the limits."""
         if len(self._answers) == REPORTED:
-            self._cells -= np.size(self._answers.popleft().value)
+            self._cells -= _cells(self._answers.popleft())
         self._answers.append(answer)
-        self._cells += np.size(answer.value)
+        self._cells += _cells(answer)
         while self._cells > REPORTED_CELLS and len(self._answers) > 1:
-            self._cells -= np.size(self._answers.popleft().value)
+            self._cells -= _cells(self._answers.popleft())
 
     @property
     def answers(self) -> tuple[Answer, ...]:
         """The remembered answers, oldest first."""
         return tuple(self._answers)
+
+
+def _cells(answer: Answer) -> int:
+    """Return the number of cells of an answer."""
+    return 1 if type(answer.value) is float else np.size(answer.value)

@@ -4,29 +4,32 @@ from __future__ import annotations
 
 import contextlib
 from abc import ABC, abstractmethod
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from hedgerow import _html
-from hedgerow._memory import KEPT, STACKED, at_most, limit_memory, require
+from hedgerow._checks import whole
+from hedgerow._memory import KEPT, STACKED, at_most, limit_memory, pause_collector, require
 from hedgerow._progress import show_bar
 from hedgerow.answer import Answer
 from hedgerow.answering import answer_history
 from hedgerow.answering.answer_cache import AnswerCache
 from hedgerow.answering.answer_history import AnswerHistory
+from hedgerow.answering.answers_on_record import RecordedAnswer, answers_on_record, split_parts
+from hedgerow.answering.measured import MeasuredTable, MeasuredTables
 from hedgerow.answering.scaling import Scale, require_scale, scaled_answer
 from hedgerow.answering.synthetic import require_record_options, synthetic_records
-from hedgerow.engine.certificate import Certificate
+from hedgerow.convex.minimize import BoundMinimize
+from hedgerow.engine.certificate import NONE, Certificate
 from hedgerow.engine.interface import Answers
 from hedgerow.engine.public import PublicAnswers
 from hedgerow.errors import InvalidInput
 from hedgerow.generalise.statement import PopulationStatement, population_statement
 from hedgerow.model.hypothesis import Hypothesis
 from hedgerow.privacy.budget import Budget
-from hedgerow.query.bound import Bound, Estimate
+from hedgerow.query.bound import BOOTSTRAP, Bound, Estimate
 from hedgerow.query.composed import ComposedQuestion
 from hedgerow.query.counts import Query, Resolution
 from hedgerow.query.counts import bound as bound_to
@@ -37,6 +40,7 @@ from hedgerow.universe.universe import Universe
 if TYPE_CHECKING:
     import pandas as pd
 
+    from hedgerow.answering.associations import Associations
     from hedgerow.answering.summary import Summary
     from hedgerow.sql.result import SqlResult
 
@@ -95,6 +99,11 @@ class Askable(ABC):
 
     @property
     @abstractmethod
+    def spent_epsilon(self) -> float:
+        """Amount spent, expressed as an ε at the budget's δ."""
+
+    @property
+    @abstractmethod
     def private(self) -> bool:
         """True if nobody can know the noise; False if it comes from a ``seed``."""
 
@@ -112,9 +121,28 @@ class Askable(ABC):
     def certificate(self) -> Certificate | None:
         """Bounds that hold for all small questions at once, asked or not, or None if nothing was certified.
 
-        ``str(session.certificate)`` states them in words.
+        ``str(session.certificate)`` states them in words. It is None if its noise alone would reach farther than 5 % of
+        the rows, as for small tables; each answer still has its own bar.
         """
         return self._engine.certificate
+
+    draft_cost: tuple[float, float] = (0.0, 0.0)
+    """ε and δ that drafting the universe from the rows cost before the opening, beside the budget."""
+
+    @property
+    def whole_promise(self) -> tuple[float, float]:
+        """ε and δ of everything that is known of the rows: the budget, and the draft of the universe before it."""
+        return self.budget.epsilon + self.draft_cost[0], self.budget.delta + self.draft_cost[1]
+
+    @property
+    def measured(self) -> MeasuredTables:
+        """The tables that were measured, each with its noise: what all free answers rest on.
+
+        ``answer.support`` says of one answer which of them it follows from. Empty for profiles whose model follows from
+        single questions.
+        """
+        tables = self._public_answers().measured
+        return MeasuredTables([MeasuredTable(names, self.universe.cells(names), noise) for names, noise in tables])
 
     @property
     def generalisation(self) -> PopulationStatement:
@@ -123,7 +151,21 @@ class Askable(ABC):
         The bound assumes that the rows are independent draws from the population. With several blocks it covers the
         answers about all of them.
         """
-        asked = self._numbers_given()
+        return self.population_after(0)
+
+    def population_after(self, more: int) -> PopulationStatement:
+        """Return the bound of ``generalisation`` that also covers ``more`` numbers, which are on no record.
+
+        Parameters
+        ----------
+        more : int
+            Numbers that were read elsewhere, such as those that a published release has answered since it was loaded.
+
+        Returns
+        -------
+        PopulationStatement
+        """
+        asked = self._numbers_given() + more
         rows = self.rows if self.budget.neighbours == "replace" else None
         return population_statement(self.budget, rows=rows, asked=asked, sample_beta=self._beta)
 
@@ -137,6 +179,34 @@ class Askable(ABC):
         if not bound.is_fraction or (len(self.blocks) > 1 and not self._cache.said(bound, answer.value)):
             return None
         return self.generalisation.error(None if answer.error is None else float(np.max(answer.error)))
+
+    def bootstrap_errors(self, answer: Answer) -> Any:
+        """Return bootstrapped half widths of the coefficients of a model, also where guaranteed ones are stated.
+
+        Guaranteed intervals of coefficients hold with all others, and are often too wide to settle a sign. These say how
+        far the released noise moves each coefficient, at 95 % and one at a time. They are no guarantee. They are free.
+
+        Parameters
+        ----------
+        answer : Answer
+            The answer to a convex question about a generalized linear model.
+
+        Returns
+        -------
+        array or None
+            One half width for each entry of θ. None if nothing can be bootstrapped.
+        """
+        if answer.coefficient_basis == BOOTSTRAP:
+            return answer.coefficient_errors
+        question = bound_to(answer.query, self.universe)
+        if not isinstance(question, BoundMinimize) or question.risk.glm is None:
+            return None
+        from hedgerow.engine.coefficient_widths import bootstrap_widths
+
+        with limit_memory(self._limit), self._alone():
+            public = self._public_answers()
+            drawn = public.replicates()
+            return bootstrap_widths(question, public.hypothesis, np.asarray(answer.value), drawn) if drawn else None
 
     # Steps that a session does and a release need not do.
 
@@ -153,12 +223,12 @@ class Askable(ABC):
         """Return the source of randomness of synthetic records."""
 
     @abstractmethod
-    def _charges(self) -> Iterator[Charge]:
-        """Iterate over all charges so far, for the report."""
+    def _charges(self, *, names: bool = False) -> Iterator[Charge]:
+        """Iterate over all charges so far, for the report: with ``names``, who was billed and when, if known."""
 
     @abstractmethod
-    def _answers_on_record(self) -> Iterator[Answer]:
-        """Iterate over all answers on record, whoever asked."""
+    def _on_record(self) -> Iterator[RecordedAnswer]:
+        """Iterate over all answers on record, whoever asked, in order."""
 
     @abstractmethod
     def _numbers_given(self) -> int:
@@ -212,7 +282,7 @@ class Askable(ABC):
         self._require_all()
         asked = list(queries)
         answers: list[Answer] = []
-        with limit_memory(self._limit), show_bar("answering", len(asked), progress) as advance:
+        with limit_memory(self._limit), pause_collector(), show_bar("answering", len(asked), progress) as advance:
             # binding comes first, so that a bad question is refused before anything is spent
             bound = bind_questions(asked, self.universe, resolution)
             at_once = at_most(STACKED * max(self.universe.shape), AT_ONCE)
@@ -272,7 +342,13 @@ class Askable(ABC):
         with limit_memory(self._limit):
             return run_statement(statement, self.universe, lambda queries: self.ask_all(queries, scale="rows"))
 
-    def synthetic(self, rows: int | None = None, *, resolution: Literal["values", "bins"] = "values") -> pd.DataFrame:
+    def synthetic(
+        self,
+        rows: int | None = None,
+        *,
+        resolution: Literal["values", "bins"] = "values",
+        impossible: Iterable[Query] = (),
+    ) -> pd.DataFrame:
         """Draw synthetic records whose counts match the hypothesis. Costs nothing.
 
         Parameters
@@ -282,6 +358,9 @@ class Askable(ABC):
         resolution : {"values", "bins"}
             With ``"values"`` a number is drawn uniformly inside its bin, because the hypothesis knows no more. With
             ``"bins"`` it is the representative of its bin.
+        impossible : iterable of Query
+            Counts of which everybody knows that no record can satisfy them, such as
+            ``hr.count(sex="M", pregnant=True)``: no synthetic record does.
 
         Returns
         -------
@@ -292,7 +371,7 @@ class Askable(ABC):
         wanted = require_record_options(round(self.rows) if rows is None else rows, resolution)
         self._require_all()
         with limit_memory(self._limit), self._alone():
-            return synthetic_records(self.hypothesis, wanted, self._generator, resolution, self.certificate)
+            return synthetic_records(self.hypothesis, wanted, self._generator, resolution, self.certificate, impossible)
 
     # Summaries and reports
 
@@ -314,22 +393,57 @@ class Askable(ABC):
         from hedgerow.answering.summary import describe
 
         public = self._public_answers()
-
-        def answer(query: Query, scale: Scale) -> Answer:
-            bound = bind_questions([query], self.universe, "values")[0]
-            return scaled_answer(query, bound, bound.ask(public, None), 0.0, scale, public)
-
         self._require_all()
         with limit_memory(self._limit), self._alone():
             return describe(
                 self.universe,
                 public.hypothesis,
                 public.rows,
-                lambda query: answer(query, "fraction"),
-                lambda query: answer(query, "rows"),
+                lambda query: self._public_answer(public, query, "fraction"),
+                lambda query: self._public_answer(public, query, "rows"),
             )
 
-    def report(self, *, everybody: bool = False) -> Report:
+    def public_view(self) -> Askable:
+        """Return a view that charges nothing whatever is asked: this object, unless it is a session."""
+        return self
+
+    def associations(self, most: int = 20) -> Associations:
+        """List the strongest associations between two columns, by Cramér's V. Costs nothing.
+
+        Like ``describe``, the list is computed from what was released. It prints as text and shows as HTML; ``.frame`` is
+        a frame. The ranking is that of the hypothesis, so two columns that were never measured together may be missing.
+
+        Parameters
+        ----------
+        most : int
+            List at most this many.
+
+        Returns
+        -------
+        Associations
+
+        Example
+        -------
+        >>> session.associations().frame  # doctest: +SKIP
+        """
+        from hedgerow.answering.associations import strongest_associations
+
+        wanted = whole("most", most)
+        if wanted < 1:
+            raise InvalidInput(f"most must be at least 1. Found {most!r}. Give the number of associations to list.")
+        public = self._public_answers()
+        self._require_all()
+        with limit_memory(self._limit), self._alone():
+            return strongest_associations(
+                self.universe, public.hypothesis, lambda query: self._public_answer(public, query, "fraction"), wanted
+            )
+
+    def _public_answer(self, public: PublicAnswers, query: Query, scale: Scale) -> Answer:
+        """Answer a question from what was released, without asking the engine."""
+        bound = bind_questions([query], self.universe, "values")[0]
+        return scaled_answer(query, bound, bound.ask(public, None), 0.0, scale, public)
+
+    def report(self, *, everybody: bool = False, names: bool = False) -> Report:
         """Return a document of what was spent and answered so far. It contains nothing private.
 
         Read it as ``.html``, or keep it by ``.json`` or ``.save(path)``.
@@ -339,14 +453,22 @@ class Askable(ABC):
         everybody : bool
             List the answers of all sessions on the ledger, as fractions, instead of the answers of this session as
             given.
+        names : bool
+            Say who was billed and when, if the ledger is durable. Names of analysts are theirs: leave them out of
+            what is published.
         """
-        certificate = self.certificate
+        certificate, answers = self.certificate, self._history.answers
+        parts: tuple[Answer, ...] = ()
+        if everybody:
+            asked, below = split_parts(list(self._on_record()), self._engine, answer_history.REPORTED)
+            answers, parts = (tuple(answers_on_record(each, self.universe, self._engine)) for each in (asked, below))
         return Report(
-            self._facts(),
+            self._facts() | {"spent_epsilon": self.spent_epsilon},
             tuple((name, type(self.universe[name]).__name__, self.universe[name].size) for name in self.universe.names),
             None if certificate is None else str(certificate),
-            tuple(self._charges()),
-            tuple(deque(self._answers_on_record(), answer_history.REPORTED)) if everybody else self._history.answers,
+            tuple(self._charges(names=names)),
+            answers,
+            parts,
         )
 
     def _facts(self) -> dict[str, Any]:
@@ -356,6 +478,9 @@ class Askable(ABC):
             "private": "yes" if self.private else "NO: the noise comes from a seed",
             "epsilon": self.budget.epsilon,
             "delta": self.budget.delta,
+            **(
+                {"draft_epsilon": self.draft_cost[0], "draft_delta": self.draft_cost[1]} if any(self.draft_cost) else {}
+            ),
             "neighbours": self.budget.neighbours,
             **({} if self.budget.rows_per_unit == 1 else {"rows_per_unit": self.budget.rows_per_unit}),
             "rows" if public else "rows_estimated": self.rows,
@@ -366,19 +491,24 @@ class Askable(ABC):
         }
 
     def _repr_html_(self) -> str:
-        certificate = self.certificate
-        said = "" if certificate is None else _html.paragraph(certificate)
+        said = _html.paragraph(self.certificate or NONE)
         return _html.table((type(self).__name__.lower(), ""), self._lines()) + said
 
     def __str__(self) -> str:
-        return "\n".join(f"{name:>15}  {fact}" for name, fact in self._lines())
+        lines = [f"{name:>15}  {fact}" for name, fact in self._lines()]
+        return "\n".join([*lines, str(self.certificate or NONE)])
 
     def _lines(self) -> list[tuple[str, str]]:
         """Return the public facts as pairs of texts, for display."""
-        return [
-            (name.replace("_", " "), f"{fact:.6g}" if isinstance(fact, float) else str(fact))
-            for name, fact in self._facts().items()
-        ]
+        facts = self._facts()
+        total, currency = facts.pop("spent_of"), facts.pop("currency")
+        spent = facts["spent"]
+        facts["spent"] = f"{spent / total:.1%} of the budget ({currency} {spent:.4g} of {total:.4g})"
+        return [(name.replace("_", " "), _fact(fact)) for name, fact in facts.items()]
+
+
+def _fact(fact: Any) -> str:
+    return f"{fact:.6g}" if isinstance(fact, float) else f"{fact:,}" if isinstance(fact, int) else str(fact)
 
 
 def _linears(bound: Bound[Any]) -> Iterable[Linear]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from hedgerow.answering.answer_cache import AnswerCache
 from hedgerow.data.source import DataSource
@@ -18,6 +18,15 @@ if TYPE_CHECKING:
 
 # default name of the block that a session is opened on
 FIRST = "1"
+
+
+@runtime_checkable
+class Closes(Protocol):
+    """A durable ledger, which holds a database connection that must be closed."""
+
+    def close(self) -> None:
+        """Write pending lines and close the connection."""
+        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +60,11 @@ class Block:
     def remaining(self) -> float:
         """Amount left, in the budget's currency."""
         return self.ledger.remaining
+
+    def close(self) -> None:
+        """Write what a durable ledger has not written yet, and close its database connection."""
+        if isinstance(self.ledger, Closes):
+            self.ledger.close()
 
 
 class Appending(Protocol):

@@ -91,13 +91,16 @@ def privacy_statement(
     beta: float,
     private: bool,
     guarded: bool,
+    draft: tuple[float, float] = (0.0, 0.0),
 ) -> dict[str, Any]:
     """Return the statement of a session whose blocks have these budgets, amounts spent and numbers of rows.
 
-    ``kinds`` are the names of the events that were charged.
+    ``kinds`` are the names of the events that were charged. ``draft`` is what drafting the universe cost before: it is
+    added to ε and δ.
     """
     first, public = next(iter(budgets.values())), next(iter(budgets.values())).neighbours == "replace"
     epsilon, delta = max(b.epsilon for b in budgets.values()), max(b.delta for b in budgets.values())
+    epsilon, delta = epsilon + draft[0], delta + draft[1]
     person = (
         "one row"
         if first.rows_per_unit == 1
@@ -150,6 +153,7 @@ def privacy_statement(
                     "rho": None if pure else max(b.total for b in budgets.values()),
                     "spent": dict(spent),
                     "currency": first.currency,
+                    **({"of_which_draft": list(draft)} if any(draft) else {}),
                 },
                 "privacy_parameters_description": (
                     "The budget bounds the loss of all answers together, whoever asks and however they depend on "

@@ -7,14 +7,16 @@ from typing import TYPE_CHECKING
 
 from hedgerow.answer import Answer
 from hedgerow.answering.scaling import Scale
+from hedgerow.engine.sampling import RowSampling
 from hedgerow.errors import InvalidInput
+from hedgerow.generalise import transfer
 from hedgerow.privacy.accounts import Accounts
 from hedgerow.privacy.ledger import Ledger
+from hedgerow.query.bound import Estimate
 from hedgerow.query.counts import Query
 from hedgerow.query.row_statistic import RowStatistic
 
 if TYPE_CHECKING:
-    from hedgerow.engine.sampling import RowSampling
     from hedgerow.textbook.scq import FlipInterval
 
 
@@ -64,7 +66,23 @@ def answer_of_rows(
 ) -> Answer:
     """Answer a statistic of raw values by sampling some of the ``rows`` rows."""
     with ledger.asking(query) as bill:
-        found = require_rows(sampling).ask(query, within)
+        ask = _ask_population if query.population else RowSampling.ask
+        found = ask(require_rows(sampling), query, within)
         times = rows if scale == "rows" else 1.0
         error = None if found.error is None else found.error * times
         return Answer(query, found.value * times, error, found.source, bill.cost)
+
+
+def _ask_population(sampling: RowSampling, query: RowStatistic, within: float | None) -> Estimate:
+    """Answer a statistic of the population: within α′ of the rows', and so within α of the population's.
+
+    All answers of the session together are private by its budget, so the theorem of Jung et al. holds for them
+    (``transfer.on_sample``), however the questions were chosen.
+    """
+    wanted = query.within if within is None else within
+    if wanted is None:
+        raise InvalidInput("within must be given for a statistic. Found none. Pass, for example, within=0.05.")
+    needs = transfer.on_sample(wanted, *transfer.replace_one(sampling.ledger.budget), sampling.beta)
+    found = sampling.ask(query, needs.sample_error, needs.sample_beta)
+    assert found.error is not None
+    return Estimate(found.value, found.error + (wanted - needs.sample_error), found.source)

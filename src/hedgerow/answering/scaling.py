@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -14,6 +15,7 @@ from hedgerow.query.bound import Bound, Estimate
 from hedgerow.query.composed import ComposedQuestion
 from hedgerow.query.counts import Query
 from hedgerow.query.linear import Linear
+from hedgerow.query.support import MEASURED
 
 Scale = Literal["fraction", "rows"]
 
@@ -32,8 +34,13 @@ def scaled_answer(
             usual = np.hypot(usual * rows, np.abs(value) * engine.typical_of_rows)
             usual = usual if np.ndim(usual) else float(usual)
         value, coarse = value * rows, coarse * rows
+        estimate = replace(estimate, lower=None, upper=None)
     labels = bound.labels if estimate.labels is None else estimate.labels
-    return Answer(query, value, error, estimate.source, cost, labels, coarse, usual, estimate.coefficients)
+    return Answer(
+        query, value, error, estimate.source, cost, labels, coarse, usual, estimate.coefficients, estimate.lower,
+        estimate.upper, estimate.basis, estimate.simulation,
+        MEASURED if estimate.source == "measured" else engine.support(bound.tables),
+    )  # fmt: skip
 
 
 def require_scale(scale: str) -> None:

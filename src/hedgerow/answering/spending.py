@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
+import datetime
+import math
 from collections.abc import Iterator
 from dataclasses import replace
 
+import numpy as np
+
+from hedgerow._checks import number
+from hedgerow.answering.answers_on_record import RecordedAnswer, with_costs
+from hedgerow.data.source import DataSource
 from hedgerow.errors import InvalidInput
 from hedgerow.privacy.accounts import Accounts
 from hedgerow.privacy.budget import Budget
@@ -18,6 +26,8 @@ class Spending:
 
     _ledger: Ledger | Accounts
     _noise: Noise
+    draft_cost: tuple[float, float]
+    _data: DataSource
 
     @property
     def ledger(self) -> Ledger:
@@ -65,8 +75,47 @@ class Spending:
         """Every billed use of the data so far, in order."""
         return tuple(replace(entry, private=entry.private and self.private) for entry in self._ledger.entries())
 
-    def _charges(self) -> Iterator[Charge]:
-        """Iterate over all charges in the ledger, for the report."""
-        for entry in self.log:
+    def note_draft(self, epsilon: float, delta: float) -> None:
+        """Note what drafting the universe from these rows cost before, outside of the ledger.
+
+        Reports, statements and published files then state it beside the budget. ``hedgerow`` notes the draft of its
+        file; note a draft that ``hr.Universe.draft`` was paid for with an account of its own.
+
+        Parameters
+        ----------
+        epsilon, delta : float
+            The price of the draft.
+
+        Raises
+        ------
+        InvalidInput
+            If they are no price.
+        """
+        if not (0 <= number(epsilon) < math.inf and 0 <= number(delta) < 1):
+            raise InvalidInput(
+                f"The price of a draft must be an epsilon of at least 0 and a delta below 1. Found {epsilon!r} and "
+                f"{delta!r}. Give those of the draft."
+            )
+        self.draft_cost = float(epsilon), float(delta)
+
+    def _charges(self, *, names: bool = False) -> Iterator[Charge]:
+        """Iterate over all charges in the ledger, for the report: with ``names``, who was billed and when, if known."""
+        log, authors = self.log, self._ledger.authors() if names else ()
+        if len(authors) != len(log):
+            authors = [("", 0.0)] * len(log)
+        for entry, (who, seconds) in zip(log, authors, strict=True):
             about = "" if entry.asked is None else repr(entry.asked)
-            yield Charge(entry.why, about, ", ".join(map(repr, entry.events)), entry.cost)
+            when = f"{datetime.datetime.fromtimestamp(seconds, datetime.UTC):%Y-%m-%d %H:%M}" if seconds else ""
+            yield Charge(entry.why, about, ", ".join(map(repr, entry.events)), entry.cost, who, when)
+
+    def _on_record(self) -> Iterator[RecordedAnswer]:
+        """Iterate over all answers in the ledger, whoever asked."""
+        return with_costs(self._ledger.answers(), self.log, self._data.universe)
+
+    def _numbers_given(self) -> int:
+        """Return how many numbers all answers on record have."""
+        return sum(int(np.size(estimate.value)) for _, estimate in self._ledger.answers())
+
+    def _write_together(self) -> contextlib.AbstractContextManager[object]:
+        """Write the answers of a batch into the ledger together."""
+        return self._ledger.answer_log.at_once()

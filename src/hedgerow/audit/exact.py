@@ -26,6 +26,7 @@ from numpy.typing import ArrayLike
 from hedgerow._types import Array, Integers
 from hedgerow.errors import InvalidInput
 from hedgerow.privacy.events import AboveThreshold, Event, Exponential, Gaussian, Laplace, Subsampled
+from hedgerow.privacy.renyi_events import HitRound
 
 ORDERS = tuple(1 + np.geomspace(1e-3, 1e4, 71))
 """The orders α at which a claim of zCDP is checked."""
@@ -364,6 +365,34 @@ def _round_law(values: Sequence[float], event: AboveThreshold, threshold: float,
         weights = weights * laplace_tail(1 - need, c)  # ν ≤ need − 1
     law.append(np.array([weights.sum()]))
     return np.concatenate(law)
+
+
+def hit_round_pair(
+    values: Sequence[float], neighbour_values: Sequence[float], event: HitRound, *, threshold: float = 0.0
+) -> Pair:
+    """Return the laws of a round of hits on short sequences of whole numbers of rows, with noise of whole rows.
+
+    An outcome is the place that was "above", if any.
+
+    Parameters
+    ----------
+    values, neighbour_values : list of float
+        The values on the two neighbours.
+    event : HitRound
+        The noise of the round.
+    threshold : float
+        The public threshold, in rows.
+
+    Returns
+    -------
+    Pair
+    """
+    laws = []
+    for each in (values, neighbour_values):
+        need = np.array([_steps(threshold, 1.0) - _steps(value, 1.0) for value in each])
+        below = np.concatenate([[1.0], np.cumprod(laplace_tail(1 - need, event.query_scale))])
+        laws.append(np.append(below[:-1] * laplace_tail(need, event.query_scale), below[-1]))
+    return Pair.of(laws[0], laws[1])
 
 
 def laplace_tail(k: Integers, scale: float) -> Array:

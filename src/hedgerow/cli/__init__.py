@@ -2,8 +2,8 @@
 
 ``file`` reads the configuration, ``environment`` fills in credentials, ``desk`` opens the session, ``output`` prints
 results and sets the exit status. Commands: ``starting`` (init, open, append), ``asking`` (ask, sql, fit, synth),
-``planning`` (plan), ``publishing`` (publish, verify, describe, statement), ``ledger``, ``service`` (serve, token),
-and ``checks`` (audit, errata, demo, release).
+``planning`` (plan), ``publishing`` (publish, verify, describe, statement), ``ledger``, ``service`` (serve, token), ``approvals``,
+``assistants`` (mcp), and ``checks`` (audit, errata, demo, release).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Annotated
 
 import typer
 
-from hedgerow.cli import asking, checks, ledger, planning, publishing, service, starting
+from hedgerow.cli import approvals, asking, assistants, checks, ledger, planning, publishing, service, starting
 from hedgerow.cli.output import GuardedGroup
 
 app = typer.Typer(
@@ -52,7 +52,7 @@ _COMMANDS: dict[str, list[tuple[str, Callable[..., None]]]] = {
         ("describe", publishing.describe),
         ("statement", publishing.statement),
     ],
-    "Serve": [("serve", service.serve)],
+    "Serve": [("serve", service.serve), ("mcp", assistants.mcp)],
     "Check": [("audit", checks.audit), ("errata", checks.errata)],
     "Try": [("demo", checks.demo), ("release", checks.release)],
 }
@@ -61,3 +61,4 @@ for _panel, _commands in _COMMANDS.items():
         app.command(_name, rich_help_panel=_panel)(_command)
 app.add_typer(ledger.app, name="ledger", rich_help_panel="Check")
 app.add_typer(service.tokens, name="token", rich_help_panel="Serve")
+app.add_typer(approvals.app, name="approvals", rich_help_panel="Serve")

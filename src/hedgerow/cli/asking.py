@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import hedgerow as hr
+from hedgerow._numbers import few_digits
 from hedgerow.cli.desk import account, session, spent_line
 from hedgerow.cli.file import DEFAULT, File, Place
 from hedgerow.cli.output import AsJson, Seed, complain, require_table_file, show, show_progress, table, write_table
@@ -71,7 +72,8 @@ def ask(
         raise InvalidInput("--price must come with --within. Found none. Give the error that the answers may have.")
     refused: BudgetExceeded | None = None
     answers: list[Answer] = []
-    with session(file, analyst, seed) as whole:
+    free = within is None and not any(query.is_asked_alone for query in asked)
+    with session(file, analyst, seed, use="ask" if free else "charge") as whole:
         opened = _about(whole, over)
         options: Any = {"scale": scale, "resolution": resolution}
         if price:
@@ -81,7 +83,7 @@ def ask(
             return
         from hedgerow.report import record_of
 
-        if within is None and not any(query.is_asked_alone for query in asked):
+        if free:
             answers = opened.ask_all(asked, **options)
         else:
             for query in asked:
@@ -164,7 +166,7 @@ def _bar(found: Any) -> str:
     """Format an error bar."""
     import numpy as np
 
-    return "unknown" if found is None else f"± {float(np.max(found)):.4g}"
+    return "unknown" if found is None else f"± {few_digits(float(np.max(found)))}"
 
 
 def _cost(answer: Answer) -> str:
@@ -203,7 +205,7 @@ def sql(
     file.require_other(out)
     if out is not None and len(asked) != 1:
         raise InvalidInput(f"--out must come with one statement. Found {len(asked)}. Ask them one by one.")
-    with session(file, analyst, seed) as whole:
+    with session(file, analyst, seed, use="ask") as whole:
         opened = _about(whole, over)
         results = [opened.sql_result(each) for each in asked]
         record = {
@@ -294,7 +296,7 @@ def fit(
         about["quantile"] = quantile
     loss = getattr(hr.losses, MODELS[chosen])(**about)
     risk = loss.on(file.universe)
-    with session(file, analyst, seed) as opened, show_progress("fitting"):
+    with session(file, analyst, seed, use="ask") as opened, show_progress("fitting"):
         answer = opened.ask(hr.minimize(loss, over=hr.L2Ball(radius)))
         names = risk.features.feature_names
         import numpy as np
@@ -306,16 +308,33 @@ def fit(
             "model": chosen,
             "target": target,
             "coefficients": {n: dict(zip(classes, row.tolist(), strict=True)) if len(classes) > 1 else float(row[0]) for n, row in zip(names, theta, strict=True)},
+            "errors": np.ravel(errors).tolist() if (errors := answer.coefficient_errors) is not None else None,
+            "basis": answer.coefficient_basis,
+            "simulation": answer.simulation,
             "excess_risk": answer.error,
             "source": answer.source,
             "cost": answer.cost,
         }  # fmt: skip
     rows = [(name, *map(float, row)) for name, row in zip(names, theta, strict=True)]
+    heads = (f"{chosen} model of {target}", *classes)
+    if len(classes) == 1 and record["errors"] is not None:
+        rows = [(*row, each) for row, each in zip(rows, record["errors"], strict=True)]
+        heads = (*heads, f"± ({answer.coefficient_basis})")
 
     def tell(screen: Console) -> None:
-        screen.print(table((f"{chosen} model of {target}", *classes), rows))
+        screen.print(table(heads, rows))
         bound = "not bounded" if answer.error is None else f"at most {float(answer.error):.4g}"
         screen.print("Numbers are scaled to [−1, 1] by their declared ends, flags are 0 or 1.")
+        for name, value in risk.features.references.items():
+            screen.print(f"{name}: compared with {value}.")
+        if answer.coefficient_basis == "bootstrap":
+            screen.print(
+                "± bootstrap: a 95 % interval of each coefficient for the released noise. It is not guaranteed."
+            )
+        if answer.simulation is not None:
+            screen.print(
+                f"Fitted on a sample of the hypothesis, which adds at most {answer.simulation:.4g} to the risk."
+            )
         screen.print(f"Excess risk on the table: {bound} ({answer.source}, {_cost(answer)}).")
         screen.print(spent_line(record))
 
@@ -336,16 +355,19 @@ def synth(
         Path | None, typer.Option(help="File for the records, .csv or .parquet; by default CSV to stdout.")
     ] = None,
     resolution: Annotated[str, typer.Option(help="Draw values, or the representatives of bins.")] = "values",
+    impossible: Annotated[
+        list[str] | None, typer.Option(help="A count that no record can satisfy, as in ask. Repeat it.")
+    ] = None,
     place: Place = DEFAULT,
     as_json: AsJson = False,
     seed: Seed = None,
 ) -> None:
     """Draw synthetic records from the hypothesis. This is free, as often as you like."""
     require_table_file(out)
-    options: Any = {"resolution": resolution}
+    options: Any = {"resolution": resolution, "impossible": [_question(each) for each in impossible or ()]}
     file = file_at(place)
     file.require_other(out)
-    with session(file, seed=seed) as opened, show_progress("drawing records"):
+    with session(file, seed=seed, use="read") as opened, show_progress("drawing records"):
         records = opened.synthetic(rows, **options)
         record = {**account(opened), "rows": len(records), "certificate": records.attrs.get("certificate")}
     if out is not None:

@@ -97,6 +97,9 @@ def demo(
     table: Annotated[
         Path | None, typer.Option(help="Only write the bundled table to this .csv or .parquet file.")
     ] = None,
+    serve: Annotated[
+        bool, typer.Option("--serve", help="Serve the bundled table on this machine, with a tour in the browser.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Ask thousands of questions about bundled real data under one budget, or reuse one test set many times."""
@@ -104,6 +107,11 @@ def demo(
 
     if which not in DEMOS:
         raise InvalidInput(f"demo must be one of {', '.join(map(repr, DEMOS))}. Found {which!r}. Choose one.")
+    if serve:
+        from hedgerow.cli.service import serve_demo
+
+        serve_demo()
+        return
     if table is not None:
         require_table_file(table)
         import pandas as pd

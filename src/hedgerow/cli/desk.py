@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import hedgerow as hr
 from hedgerow.cli.file import File
 from hedgerow.cli.published_file import PublishedFile
+from hedgerow.data.absent import AbsentTable
 from hedgerow.errors import InvalidInput
 
 if TYPE_CHECKING:
     from hedgerow.ledger import Reading
     from hedgerow.release_file.release import Release
     from hedgerow.session import Session
+
+
+Use = Literal["read", "ask", "charge"]
+"""Use of a session: read what was released; ask what only a guard would charge for; or anything."""
 
 
 def is_open(file: File) -> bool:
@@ -39,11 +44,17 @@ def require_open(file: File) -> None:
 
 @contextlib.contextmanager
 def session(
-    file: File | PublishedFile, analyst: str = "", seed: int | None = None, *, first: bool = False
+    file: File | PublishedFile,
+    analyst: str = "",
+    seed: int | None = None,
+    *,
+    first: bool = False,
+    use: Use = "charge",
 ) -> Iterator[Any]:
     """Resume the session of the file's ledger with all of its blocks, and close it at the end.
 
-    A release file gives its release, which has no table to read. Closing writes the answers that are not written yet. With ``first`` the session is opened if there is none.
+    A release file gives its release, which has no table to read. Closing writes the answers that are not written yet.
+    With ``first`` the session is opened if there is none. Unless its ``use`` may be charged, the table is not read.
     """
     if isinstance(file, PublishedFile):
         if analyst or seed is not None:
@@ -55,7 +66,9 @@ def session(
         return
     if not first:
         require_open(file)
-    opened = open_session(file, analyst, seed)
+    opened = (None if use == "charge" else open_without_table(file, use, analyst, seed)) or open_session(
+        file, analyst, seed
+    )
     try:
         yield opened
     finally:
@@ -69,12 +82,47 @@ def open_session(file: File, analyst: str = "", seed: int | None = None) -> Sess
         file.source, universe=file.universe, budget=file.budget, table=file.table, csv=file.csv, ledger=file.ledger,
         analyst=analyst, seed=seed, **file.block, **file.options,
     )  # fmt: skip
+    opened.note_draft(*file.draft)
     try:
         for block in blocks:
             opened.append(**block)
     except BaseException:
         opened.close()
         raise
+    return opened
+
+
+def open_without_table(file: File, use: Use, analyst: str = "", seed: int | None = None) -> Session | None:
+    """Resume the session from its ledger alone, or return None where that needs the table.
+
+    It does in the theory profile, where raw rows are kept, where a guard would compare a question with the table, and
+    where the ledger has no snapshot that this version can resume.
+    """
+    if not file.is_practical or file.options.get("keep_rows", False):
+        return None
+    reading, replaces = hr.ledger.read(file.ledger), file.budget.neighbours == "replace"
+    try:
+        found = [each.opening_rows for each in (reading, *reading.blocks.values())]
+    finally:
+        reading.close()
+    blocks = file.blocks
+    if None in found or len(found) != 1 + len(blocks):
+        return None
+    first, *others = (AbsentTable(file.universe, round(rows or 0) if replaces else None) for rows in found)
+    opened = hr.open(
+        first, universe=file.universe, budget=file.budget, ledger=file.ledger, analyst=analyst, seed=seed,
+        **file.block, **file.options,
+    )  # fmt: skip
+    opened.note_draft(*file.draft)
+    try:
+        for block, table in zip(blocks, others, strict=True):
+            opened.append(**{**block, "source": table, "table": None, "csv": None})
+    except BaseException:
+        opened.close()
+        raise
+    if use == "ask" and any(getattr(block.engine, "guard", None) is not None for block in opened.blocks.values()):
+        opened.close()
+        return None
     return opened
 
 

@@ -47,9 +47,8 @@ KEYS = (
 BLOCK = ("name", "source", "table", "epsilon", "delta")
 CSV = ("delimiter", "quote", "encoding", "columns", "multiline")
 OPTIONS = ("profile", "queries", "beta", "alpha", "workload", "guard", "reserve", "keep_rows", "rows")
-PRACTICAL = ("queries", "beta", "workload", "guard", "reserve", "model_cells")
+PRACTICAL = ("queries", "beta", "workload", "guard", "reserve", "model_cells", "pay_for_hits")
 THEORY = ("queries", "beta", "alpha", "workload")
-WORKLOADS = ("conjunctions", "intervals", "marginals", "parities", "thresholds")
 
 Place = Annotated[
     Path, typer.Option("--file", "-f", envvar="HEDGEROW_FILE", help="Configuration file, as `hedgerow init` drafts it.")
@@ -229,6 +228,12 @@ class File:
         return given
 
     @property
+    def is_practical(self) -> bool:
+        """True if the file chooses the practical profile, or none."""
+        profile = self.options.get("profile", "practical")
+        return profile == "practical" or isinstance(profile, hr.Practical)
+
+    @property
     def reserve(self) -> float:
         """Share of the budget that the opening keeps at least, by the file or by the default rule."""
         least = 0.01
@@ -343,15 +348,9 @@ def _with_workload(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def workload_in(given: Any) -> Any:
-    """Read a workload such as ``marginals(2)``, or a list of questions, from text."""
-    from hedgerow.query.parse import question, read_question
-
-    if isinstance(given, list):
-        return [question(str(each)) for each in given]
-    found = read_question(str(given), {name: getattr(hr, name) for name in WORKLOADS})
-    if not isinstance(found, hr.Workload):
-        raise InvalidInput(
-            f"workload must be a call of {', '.join(WORKLOADS)}, or a list of questions. Found {given!r}. For example "
-            'workload = "marginals(2)".'
-        )
-    return found
+    """Return a workload as ``hr.open`` takes it: a text, or a list of texts and of lists of columns."""
+    return (
+        [tuple(each) if isinstance(each, list) else str(each) for each in given]
+        if isinstance(given, list)
+        else str(given)
+    )

@@ -160,19 +160,22 @@ def _stdout() -> Any:
 @app.command()
 def report(
     out: Annotated[Path, typer.Option(help="File to write, .html or .json.")] = Path("report.html"),
+    names: Annotated[
+        bool, typer.Option("--names", help="Add who was billed and when: for the owner, not for publication.")
+    ] = False,
     place: Place = DEFAULT,
     as_json: AsJson = False,
 ) -> None:
-    """Write a report of the budget, every charge, the certificate and the last thousand answers.
+    """Write a report of the last thousand questions and answers, the budget, every charge and the certificate.
 
-    The report contains nothing private.
+    The report contains nothing private. Print it, or open it in a browser and save it as PDF.
     """
     if out.suffix not in (".html", ".json"):
         raise InvalidInput(f"--out must end in .html or .json. Found {out.name!r}. Rename it.")
     file = file_at(place)
     file.require_other(out)
-    with session(file) as opened, show_progress("writing the report"):
-        made = opened.report(everybody=True)
+    with session(file, use="read") as opened, show_progress("writing the report"):
+        made = opened.report(everybody=True, names=names)
         made.save(out)
     if as_json:
         show(parse(made.json), True, lambda screen: None)
@@ -182,12 +185,12 @@ def report(
 
 @app.command()
 def cap(
-    who: Annotated[str, typer.Argument(help="Analyst or project.")],
+    who: Annotated[str, typer.Argument(help="Analyst or project, or * for all analysts together.")],
     epsilon: Annotated[float, typer.Argument(help="Largest ε that they may spend, at the budget's δ.")],
     place: Place = DEFAULT,
     as_json: AsJson = False,
 ) -> None:
-    """Limit what one analyst or project may spend. The cap may be changed later."""
+    """Limit what one analyst, one project or all analysts together may spend. The cap may be changed later."""
     with session(File(place)) as opened:
         first_ledger(opened).cap(who, epsilon)
         currency = opened.budget.currency

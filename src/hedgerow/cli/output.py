@@ -192,10 +192,21 @@ def confirm(question: str, yes: bool) -> None:
         raise typer.Exit(FAILED)
 
 
+def log_to_stderr() -> None:
+    """Show the project's own log on stderr, and no other: messages of libraries may quote data."""
+    own = logging.getLogger("hedgerow")
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(logging.Formatter("%(name)s: %(message)s"))
+    own.addHandler(handler)
+    own.propagate = False
+
+
 def write_table(frame: pd.DataFrame, out: Path) -> None:
     """Write a frame to a .csv or .parquet file."""
     if out.suffix == ".parquet":
-        frame.to_parquet(out, index=False)
+        from hedgerow.answering.synthetic import unmix_columns
+
+        unmix_columns(frame).to_parquet(out, index=False)
     else:
         frame.to_csv(out, index=False)
 

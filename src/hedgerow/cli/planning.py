@@ -26,6 +26,10 @@ def plan(
         float | None, typer.Option(help="ε instead of the file's; the rest of [budget] still applies.")
     ] = None,
     delta: Annotated[float | None, typer.Option(help="δ instead of the file's.")] = None,
+    solve_for: Annotated[
+        str | None,
+        typer.Option(help="Find rows, accuracy, queries, beta, epsilon or delta from all others."),
+    ] = None,
     workload: Annotated[str | None, typer.Option(help="Workload, such as 'marginals(2)'.")] = None,
     public: Annotated[
         Path | None, typer.Option(help="Public rows that resemble the table: a .csv or .parquet file.")
@@ -49,13 +53,14 @@ def plan(
         beta=options.get("beta", 0.05) if beta is None else beta,
         workload=options.get("workload") if workload is None else workload_in(workload),
         public=None if public is None else _rows(public), simulate=simulate,
+        solve_for=solve_for,  # type: ignore[arg-type]  # checked there
     )  # fmt: skip
 
     def tell(screen: Console) -> None:
         screen.print(table(made.columns, made.lines))
-        screen.print(made.sentence)
-        if made.population:
-            screen.print(made.population)
+        for said in (made.verdict, made.sentence, made.limit, made.population):
+            if said:
+                screen.print(said)
 
     show(parse(made.json), as_json, tell)
 

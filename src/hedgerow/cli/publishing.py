@@ -34,7 +34,7 @@ def publish(
     file.require_other(out)
     if out.suffix != ".hedgerow":
         raise InvalidInput(f"The file must end in .hedgerow. Found {out.name!r}. Rename it.")
-    with session(file, seed=seed) as opened:
+    with session(file, seed=seed, use="read") as opened:
         opened.publish(out, **options)
         record = {**account(opened), "out": str(out), "bytes": out.stat().st_size, "digest": hr.load(out).digest}
 
@@ -75,7 +75,7 @@ def verify(
     }
 
     def tell(screen: Console) -> None:
-        signed = f"signed by {release.signer}" if release.signer else "signature not checked"
+        signed = f"signed by {release.signer}" if release.signer else "not checked"
         shown = {"file": str(path), "whole": "yes", "signature": signed, "hash": release.digest}
         about = {"written by": f"hedgerow {release.version}", "recorded answers": record["recorded"]}
         screen.print(facts([*shown.items(), *about.items(), ("new questions", release.new_questions)]))
@@ -101,7 +101,7 @@ def describe(
     file.require_other(out)
     if out is not None and out.suffix != ".html":
         raise InvalidInput(f"--out must be an .html file. Found {out.name!r}. Rename it.")
-    with session(file, seed=seed) as opened:
+    with session(file, seed=seed, use="read") as opened:
         found = opened.describe()
         record = {
             **account(opened),
@@ -124,7 +124,7 @@ def statement(
     """Print the privacy statement: what is protected, how, and what is not covered."""
     file = file_at(place)
     file.require_other(out)
-    with session(file, seed=seed) as opened:
+    with session(file, seed=seed, use="read") as opened:
         found = opened.statement()
     if out is not None:
         found.save(out)

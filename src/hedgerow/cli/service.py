@@ -12,12 +12,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import hedgerow as hr
+from hedgerow.cli.environment import expand
 from hedgerow.cli.file import DEFAULT, File, Place
-from hedgerow.cli.output import AsJson, GuardedGroup, complain, show, table
+from hedgerow.cli.output import AsJson, GuardedGroup, complain, log_to_stderr, show, table
 from hedgerow.errors import InvalidInput
 
 if TYPE_CHECKING:
+    from hedgerow.ledger.chain import Head
     from hedgerow.server.people import Token
+    from hedgerow.server.registrar import Desk
     from hedgerow.server.registry import ServiceRegistry
     from hedgerow.server.settings import Settings
     from hedgerow.session import Session
@@ -36,32 +39,65 @@ def serve(
     demo: Annotated[bool, typer.Option("--demo", help="Serve the bundled table, with no file at all.")] = False,
 ) -> None:
     """Serve datasets to many analysts over HTTP. The first start prints an owner's token, once."""
-    from hedgerow._extras import extra
-
-    for module in ("starlette", "msgspec", "uvicorn"):
-        extra(module)
+    if demo:
+        serve_demo(listen)
+        return
+    _require_extras()
+    from hedgerow import console
     from hedgerow.server import run
 
-    if demo:
-        with tempfile.TemporaryDirectory() as folder:
-            run.serve(_demo_settings(Path(folder), listen), lambda _: _demo_session(), complain)
-        return
+    log_to_stderr()
     settings = _settings(service, place, listen)
     _require_different(settings)
-    run.serve(settings, _open_dataset, complain)
+    run.serve(settings, desk(), complain, console.pages)
+
+
+def serve_demo(listen: str | None = None) -> None:
+    """Serve the bundled table until the process is told to stop, and forget everything then."""
+    _require_extras()
+    from hedgerow import console
+    from hedgerow.server import run
+    from hedgerow.server.registrar import Desk
+
+    log_to_stderr()
+    with tempfile.TemporaryDirectory() as folder:
+        opens = Desk(lambda path, _: _demo_session(path), expand, lambda _: ())
+        run.serve(_demo_settings(Path(folder), listen), opens, complain, console.pages)
+
+
+def desk() -> Desk:
+    """Return the functions by which a service opens the files of its datasets."""
+    from hedgerow.server.registrar import Desk
+
+    return Desk(_open_dataset, expand, _sources_of)
+
+
+def _sources_of(path: Path) -> list[tuple[str, str | None]]:
+    file = File(path)
+    return [(file.source, file.table), *((each["source"], each["table"]) for each in file.blocks)]
+
+
+def _require_extras() -> None:
+    from hedgerow._extras import extra
+
+    for module in ("starlette", "msgspec", "uvicorn", "jinja2"):
+        extra(module)
 
 
 def _demo_settings(folder: Path, listen: str | None) -> Settings:
     """Return the settings of a service for the bundled table, which forgets everything when it stops."""
-    from hedgerow.server.settings import DEFAULT_LISTEN, Settings, address
+    from hedgerow.server.settings import DEFAULT_LISTEN, DEFAULT_WORKERS, Settings, address
 
-    return Settings(*address(listen or DEFAULT_LISTEN), folder / "registry.sqlite", {"demo": folder})
+    return Settings(
+        *address(listen or DEFAULT_LISTEN), folder / "registry.sqlite", {"demo": folder}, workers=DEFAULT_WORKERS
+    )
 
 
-def _demo_session() -> Session:
+def _demo_session(folder: Path) -> Session:
     from hedgerow import demo
 
-    return hr.open(demo.path(), universe=demo.universe(), budget=hr.Budget(1, 1e-6))
+    ledger = f"sqlite:///{folder}/demo.ledger"
+    return hr.open(demo.path(), universe=demo.universe(), budget=hr.Budget(1, 1e-6), ledger=ledger, reserve=0.2)
 
 
 def _settings(service: Path | None, place: Path, listen: str | None) -> Settings:
@@ -74,11 +110,17 @@ def _settings(service: Path | None, place: Path, listen: str | None) -> Settings
     return read_settings(service)
 
 
-def _open_dataset(path: Path) -> Session:
-    """Open the session of a desk file, and append its blocks. It spends what `hedgerow open` would spend."""
+def _open_dataset(path: Path, head: Head) -> Session:
+    """Open the session of a desk file, and append its blocks. It spends what `hedgerow open` would spend.
+
+    A ledger that has not the noted head is refused before anything is opened: an older copy would spend again.
+    """
     from hedgerow.cli.desk import open_session
 
-    return open_session(File(path))
+    file = File(path)
+    if head.number:
+        hr.ledger.read(file.ledger).verify(head)
+    return open_session(file)
 
 
 def _require_different(settings: Settings) -> None:
@@ -102,27 +144,36 @@ def _place(source: str) -> str:
 @tokens.command("create")
 def create(
     person: Annotated[str, typer.Argument(help="Name of the person, in the audit trail and in the ledger.")],
-    role: Annotated[str, typer.Option(help="owner, analyst or auditor.")] = "analyst",
+    role: Annotated[
+        str, typer.Option(help="owner, analyst, auditor, or front for a process that answers for the engine.")
+    ] = "analyst",
     project: Annotated[str, typer.Option(help="Project whose cap counts the person's purchases, too.")] = "",
     dataset: Annotated[
         list[str] | None, typer.Option(help="A dataset it is for; repeat for several. Default: all.")
     ] = None,
     days: Annotated[float | None, typer.Option(help="Days until it expires. Default: it does not.")] = None,
+    signs_on: Annotated[
+        bool, typer.Option("--sign-on", help="Make an account for a person whom the reverse proxy names.")
+    ] = False,
     service: ServiceFile = None,
     place: Place = DEFAULT,
     as_json: AsJson = False,
 ) -> None:
     """Make a token. It is shown once and stored nowhere."""
     from hedgerow.server.people import TokenStore
+    from hedgerow.server.registrations import RegistrationStore
 
-    with _registry(service, place) as (registry, settings):
-        unknown = sorted(set(dataset or ()) - set(settings.datasets))
+    with open_registry(service, place) as (registry, settings):
+        registered = [each.name for each in RegistrationStore(registry).list() if each.state == "open"]
+        known = [*settings.datasets, *registered]
+        unknown = sorted(set(dataset or ()) - set(known))
         if unknown:
-            raise InvalidInput(
-                f"--dataset must be one of {', '.join(settings.datasets)}. Found {unknown[0]!r}. Name one of these."
-            )
-        secret, token = TokenStore(registry).create(person, role, project=project, datasets=dataset, days=days)
-    show({"token": secret, **_record(token)}, as_json, lambda screen: screen.print(secret, soft_wrap=True))
+            raise InvalidInput(f"--dataset must be one of {', '.join(known)}. Found {unknown[0]!r}. Name one of these.")
+        secret, token = TokenStore(registry).create(
+            person, role, project=project, datasets=dataset, days=days, signs_on=signs_on
+        )
+    told = secret or f"{person} signs on at the proxy"
+    show({"token": secret or None, **_record(token)}, as_json, lambda screen: screen.print(told, soft_wrap=True))
 
 
 @tokens.command("list")
@@ -130,7 +181,7 @@ def list_(service: ServiceFile = None, place: Place = DEFAULT, as_json: AsJson =
     """List all tokens, without their secrets."""
     from hedgerow.server.people import TokenStore
 
-    with _registry(service, place) as (registry, _):
+    with open_registry(service, place) as (registry, _):
         records = [_record(token) for token in TokenStore(registry).list()]
     rows = [[str(value) for value in record.values()] for record in records]
     names = ("id", "person", "project", "role", "datasets", "created", "expires", "state")
@@ -146,7 +197,7 @@ def revoke(
     """End a token at once."""
     from hedgerow.server.people import TokenStore
 
-    with _registry(service, place) as (registry, _):
+    with open_registry(service, place) as (registry, _):
         if not TokenStore(registry).revoke(identity):
             raise InvalidInput(
                 f"The id must be that of a token that has not ended. Found {identity!r}. See `hedgerow token list`."
@@ -154,11 +205,15 @@ def revoke(
 
 
 @contextlib.contextmanager
-def _registry(service: Path | None, place: Path) -> Iterator[tuple[ServiceRegistry, Settings]]:
+def open_registry(service: Path | None, place: Path) -> Iterator[tuple[ServiceRegistry, Settings]]:
     """Open the registry of a service for one command."""
     from hedgerow.server.registry import ServiceRegistry
 
     settings = _settings(service, place, None)
+    if settings.engine:
+        raise InvalidInput(
+            "--service must name the engine's file. Found a front's, which has no registry. Name the other."
+        )
     registry = ServiceRegistry(settings.registry)
     try:
         yield registry, settings
@@ -174,11 +229,12 @@ def _record(token: Token) -> dict[str, Any]:
         "project": token.project,
         "role": token.role,
         "datasets": "all" if token.datasets is None else ", ".join(token.datasets),
-        "created": _day(token.created),
-        "expires": "never" if token.expires is None else _day(token.expires),
+        "created": format_day(token.created),
+        "expires": "never" if token.expires is None else format_day(token.expires),
         "state": "revoked" if token.revoked is not None else "expired" if is_over else "valid",
     }
 
 
-def _day(at: float) -> str:
+def format_day(at: float) -> str:
+    """Return a moment as text, in universal time."""
     return time.strftime("%Y-%m-%d %H:%M", time.gmtime(at))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+import textwrap
 import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -20,6 +21,7 @@ from hedgerow.cli.desk import account, first_ledger, is_open, require_open, sess
 from hedgerow.cli.environment import expand, require_no_secret
 from hedgerow.cli.file import DEFAULT, File, Place, draft_cost, more, replace_file
 from hedgerow.cli.output import AsJson, Seed, Yes, complain, confirm, facts, show, show_progress, table
+from hedgerow.engine.certificate import NONE
 from hedgerow.errors import HedgerowError, InvalidInput
 
 if TYPE_CHECKING:
@@ -70,6 +72,12 @@ def init(
     codebook: Annotated[Path | None, typer.Option(help="Public universe file that declares some columns.")] = None,
     columns: Annotated[str | None, typer.Option(help="Only these columns, separated by commas.")] = None,
     ledger: Annotated[str | None, typer.Option(help="URL of the ledger.")] = None,
+    workload: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A question that matters most, as SQL, a formula such as 'income ~ sex + age', or a column. Repeat it."
+        ),
+    ] = None,
     delimiter: Annotated[str | None, typer.Option(help="Delimiter of a CSV file.")] = None,
     encoding: Annotated[str | None, typer.Option(help="Encoding of a CSV file.")] = None,
     force: Annotated[
@@ -97,7 +105,8 @@ def init(
     place = expand(source, "source")
     known, types = _from_schema(place, table_name, csv, columns, codebook)
     unknown = [name for name, attribute in known.items() if attribute is None]
-    head = _head(source, out, table_name, dialect, whole, neighbours, ledger)
+    head = _head(source, out, table_name, dialect, whole, neighbours, ledger, workload or [])
+    notes: Mapping[str, str] = {}
     if unknown and price is not None:
         complain(_price_notice(source, unknown, price))
         confirm("Read the rows?", yes)
@@ -108,23 +117,24 @@ def init(
             found = hr.Universe.draft(
                 place, budget=price, table=table_name, csv=csv, columns=list(known), codebook=book, seed=seed
             )  # fmt: skip
-        known, unknown, earlier = {name: found[name] for name in found.names}, [], cost
+        known, unknown, earlier, notes = {name: found[name] for name in found.names}, [], cost, found.notes
     elif earlier != (0.0, 0.0):
         head += _cost(earlier)
     from hedgerow.universe.files import to_mapping
 
     if out.exists():
-        replace_file(out, head + _universe(known, types))
+        replace_file(out, head + _universe(known, types, notes))
     else:
-        out.write_text(head + _universe(known, types), encoding="utf-8")
+        out.write_text(head + _universe(known, types, notes), encoding="utf-8")
     record = {
         "file": str(out),
         "columns": {name: None if a is None else to_mapping(hr.Universe({name: a}))[name] for name, a in known.items()},
         "undeclared": unknown,
+        "notes": dict(notes),
         "spent": {"epsilon": earlier[0], "delta": earlier[1]},
         "private": seed is None,
     }
-    show(record, as_json, lambda screen: _print_draft(screen, out, known, whole, earlier))
+    show(record, as_json, lambda screen: _print_draft(screen, out, known, notes, whole, earlier))
 
 
 def _neighbours(told: str | None, before: Mapping[str, Any], earlier: tuple[float, float], out: Path) -> str:
@@ -220,7 +230,7 @@ def _price_notice(source: str, unknown: list[str], price: Budget) -> str:
 
 def _head(
     source: str, out: Path, table_name: str | None, dialect: Mapping[str, str], whole: Budget | None, neighbours: str,
-    ledger: str | None,
+    ledger: str | None, workload: list[str],
 ) -> str:  # fmt: skip
     """Return the text of the file without the columns."""
     if "://" not in source:
@@ -252,6 +262,9 @@ def _head(
         "",
         "[practical]",
         "reserve = 0.1  # share of the budget for answers that must be more precise than the free ones",
+        f"workload = [{', '.join(map(quote_text, workload))}]  # what matters most"
+        if workload
+        else '# workload = ["income ~ sex + age", ["sex", "income"]]  # what matters most: questions, SQL, formulas, columns',
         "",
     ]
     return "\n".join(lines) + "\n"
@@ -262,11 +275,16 @@ def _cost(spent: tuple[float, float]) -> str:
     return f"[draft]  # what drafting the universe has cost, of the budget: do not remove\nepsilon = {spent[0]!r}\ndelta = {spent[1]!r}\n\n"
 
 
-def _universe(known: Draft, types: Mapping[str, Column]) -> str:
-    """Return the columns of the file: declared ones, and the others as comments."""
+def _universe(known: Draft, types: Mapping[str, Column], notes: Mapping[str, str]) -> str:
+    """Return the columns of the file: declared ones with the notes of the draft, and the others as comments."""
     from hedgerow.universe.files import to_mapping, to_toml
 
-    parts = [to_toml(to_mapping(hr.Universe({n: a})), "universe") for n, a in known.items() if a is not None]
+    parts = [
+        "".join(f"# {line}\n" for line in textwrap.wrap(notes.get(name, ""), 110))
+        + to_toml(to_mapping(hr.Universe({name: attribute})), "universe")
+        for name, attribute in known.items()
+        if attribute is not None
+    ]
     undeclared = []
     for name, attribute in known.items():
         if attribute is None:
@@ -275,10 +293,14 @@ def _universe(known: Draft, types: Mapping[str, Column]) -> str:
     return "\n".join([*parts, *([TO_DECLARE + "\n".join(undeclared)] if undeclared else [])])
 
 
-def _print_draft(screen: Console, out: Path, known: Draft, whole: Budget | None, spent: tuple[float, float]) -> None:
+def _print_draft(
+    screen: Console, out: Path, known: Draft, notes: Mapping[str, str], whole: Budget | None, spent: tuple[float, float]
+) -> None:
     """Print the drafted columns, the cost and the next steps."""
     rows = [(name, *(("not declared", None) if a is None else (_kind(a), a.size))) for name, a in known.items()]
     screen.print(table(("column", "what it may be", "cells"), rows))
+    for name, note in notes.items():
+        screen.print(f"{name}: {note}.", markup=False)
     open_ones = [name for name, attribute in known.items() if attribute is None]
     cost = (
         "No row was read, nothing was spent."
@@ -400,7 +422,7 @@ def _print_state(screen: Console, record: dict[str, Any]) -> None:
         ("cells", f"{known['cells']:,}" if known["cells"] < 1e15 else f"{known['cells']:.3g}"),
         ("budget", spent_line(record)),
         *([("draft", f"ε = {draft['epsilon']:g}, δ = {draft['delta']:g} before that")] if draft["epsilon"] else []),
-        ("certified", record["certificate"] or "nothing"),
+        ("certified", record["certificate"] or NONE),
         ("ledger's head", f"{record['head']}  (note it elsewhere: `hedgerow ledger verify --head` needs it)"),
     ]
     screen.print(facts(pairs))

@@ -2,9 +2,11 @@
 
 connection   requests over one kept connection, with repetitions that cannot be billed twice
 remote       a dataset of a service, which answers like a session
+database     a PEP-249 connection
+dialect      SQLAlchemy's dialect
 """
 
-from hedgerow.client.connection import ServiceError
+from hedgerow.client.connection import ApprovalNeeded, ServiceError
 from hedgerow.client.remote import AsyncRemoteSession, RemoteSession, connect, connect_async
 
-__all__ = ["AsyncRemoteSession", "RemoteSession", "ServiceError", "connect", "connect_async"]
+__all__ = ["ApprovalNeeded", "AsyncRemoteSession", "RemoteSession", "ServiceError", "connect", "connect_async"]

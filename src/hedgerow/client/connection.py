@@ -17,6 +17,7 @@ from hedgerow.errors import BudgetExceeded, HedgerowError, InvalidInput, LedgerU
 INTERFACE = "1"  # version of the service's interface that this client speaks
 ATTEMPTS = 5
 PASSING = (409, 429, 503)  # statuses that a repetition may overcome
+WAITING = 202  # status of a purchase that waits for an owner
 LONGEST_WAIT = 10.0  # seconds between two attempts
 VARIABLE = "HEDGEROW_TOKEN"
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
@@ -30,6 +31,14 @@ KINDS: dict[str, type[HedgerowError]] = {
 
 class ServiceError(HedgerowError):
     """A service cannot be reached, refuses a token, or has a fault."""
+
+
+class ApprovalNeeded(ServiceError):
+    """A purchase waits for an owner, or was refused by one. Nothing was spent. ``approval`` tells its id and its state."""
+
+    def __init__(self, message: str, approval: dict[str, Any]) -> None:
+        super().__init__(message)
+        self.approval = approval
 
 
 class ServiceConnection:
@@ -78,9 +87,14 @@ class ServiceConnection:
             self._drop()
 
     def _request(self, method: str, path: str, body: bytes | None, headers: dict[str, str]) -> bytes:
-        """Send a request until it is answered or refused, at most ``ATTEMPTS`` times."""
+        """Send a request until it is answered or refused, at most ``ATTEMPTS`` times.
+
+        While an earlier sending of the same request is still running in the service, the client waits for its outcome, for
+        as long as it would wait for an answer.
+        """
         sent = {"Authorization": f"Bearer {self._token}", "Accept": "application/json, */*", **headers}
-        for attempt in range(ATTEMPTS):
+        attempt, until = 0, time.monotonic() + self._timeout
+        while True:
             try:
                 status, found, content = self._once(method, self._prefix + path, body, sent)
             except ssl.SSLCertVerificationError:
@@ -90,12 +104,14 @@ class ServiceConnection:
                 ) from None
             except (OSError, http.client.HTTPException):
                 status, found, content = 0, {}, b""
-            if 200 <= status < 300:
+            if 200 <= status < 300 and status != WAITING:
                 self._require_interface(found)
                 return content
-            if (status not in PASSING and status != 0) or attempt == ATTEMPTS - 1:
+            is_running = status == 409 and time.monotonic() < until
+            if (status not in PASSING and status != 0) or (attempt == ATTEMPTS - 1 and not is_running):
                 break
             time.sleep(_wait(found, attempt))
+            attempt += not is_running
         if status == 0:
             raise ServiceError(
                 f"A service must answer at {self._host!r}. Found none after {ATTEMPTS} attempts. Check the address and the network."
@@ -132,11 +148,15 @@ class ServiceConnection:
     def _require_interface(self, headers: dict[str, str]) -> None:
         """Refuse a server that is older or newer than this client."""
         found = headers.get("hedgerow-interface", "none")
-        if found != INTERFACE:
-            raise ServiceError(
-                f"The service must speak version {INTERFACE} of the interface. Found {found[:20]!r}. "
-                "Install the version of hedgerow that the service has."
-            )
+        if found == INTERFACE:
+            return
+        newer = found.isascii() and found.isdigit() and len(found) < 9 and int(found) > int(INTERFACE)
+        what = "a newer service" if newer else "an older service, or none"
+        todo = "Install a newer hedgerow here" if newer else "Check the address, or have the service updated"
+        raise ServiceError(
+            f"The service must speak version {INTERFACE} of the interface, as this client does. Found {found[:20]!r}: "
+            f"{what}. {todo}."
+        )
 
     def _refusal(self, status: int, headers: dict[str, str], content: bytes) -> HedgerowError:
         """Return the error for a refusal: the library's own kind and sentence, where the service names one."""
@@ -148,6 +168,8 @@ class ServiceConnection:
             return ServiceError(
                 f"The service must answer with an answer or a refusal. Found status {status}. Try later."
             )
+        if isinstance(approval := record.get("approval"), dict):
+            return ApprovalNeeded(detail, approval)
         return KINDS.get(name, ServiceError)(detail)
 
 

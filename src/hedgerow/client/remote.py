@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import importlib.util
 import io
 import ssl
 from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
-from hedgerow import wire
+from hedgerow import _html, wire
 from hedgerow.answer import Answer
 from hedgerow.client.connection import ServiceConnection
 from hedgerow.errors import InvalidInput
@@ -19,6 +21,9 @@ from hedgerow.universe.universe import Universe
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from hedgerow.answering.summary import Summary
+    from hedgerow.engine.certificate import Certificate
 
 Scale = Literal["fraction", "rows"]
 Resolution = Literal["values", "bins"]
@@ -83,6 +88,14 @@ def _choose(dataset: str | None, names: list[str]) -> str:
     return chosen
 
 
+@dataclass(frozen=True)
+class RemoteResult:
+    """Rows of a statement."""
+
+    columns: tuple[str, ...]
+    records: list[tuple[Any, ...]]
+
+
 class RemoteSession:
     """Questions and answers about a dataset of a service. Made by ``hr.connect``."""
 
@@ -116,10 +129,15 @@ class RemoteSession:
         return bool(self._facts["private"])
 
     @property
-    def certificate(self) -> str | None:
-        """The guarantee for all small questions, asked or not, in words; None if nothing was certified."""
-        found: str | None = self._connection.get(f"{self._at}/certificate")["certificate"]
-        return found
+    def certificate(self) -> Certificate | None:
+        """The guarantee for all small questions, asked or not, as of a session; None if nothing was certified."""
+        from hedgerow.engine.certificate import Certificate, CertificateLimit
+
+        found = self._connection.get(f"{self._at}/certificate")
+        if found["certificate"] is None:
+            return None
+        limits = tuple(CertificateLimit(**limit) for limit in found["limits"])
+        return Certificate(limits, found["typical"], found["beta_of_rows"])
 
     def ask(
         self, query: Query, *, within: float | None = None, scale: Scale = "fraction", resolution: Resolution = "values"
@@ -157,15 +175,47 @@ class RemoteSession:
         """Run a SELECT on the table ``data``, as ``Session.sql`` does."""
         import pandas as pd
 
+        found = self.sql_result(statement)
+        return pd.DataFrame(found.records, columns=list(found.columns))
+
+    def sql_result(self, statement: str) -> RemoteResult:
+        """Run a SELECT and return its rows, as a cursor needs them."""
         found = self._connection.post(f"{self._at}/sql", {"statement": statement})
-        return pd.DataFrame(found["rows"], columns=found["columns"])
+        return RemoteResult(tuple(found["columns"]), [tuple(row) for row in found["rows"]])
 
     def synthetic(self, rows: int = 1_000) -> pd.DataFrame:
-        """Draw synthetic records, as ``Session.synthetic`` does."""
+        """Draw synthetic records, as ``Session.synthetic`` does.
+
+        Without pyarrow they come as CSV, and pandas guesses the types of the columns.
+        """
         import pandas as pd
 
-        content = self._connection.read(f"{self._at}/synthetic", rows=rows, format="parquet")
-        return pd.read_parquet(io.BytesIO(content))
+        form = "csv" if importlib.util.find_spec("pyarrow") is None else "parquet"
+        content = io.BytesIO(self._connection.read(f"{self._at}/synthetic", rows=rows, format=form))
+        return pd.read_csv(content, keep_default_na=False) if form == "csv" else pd.read_parquet(content)
+
+    def describe(self) -> Summary:
+        """Summarize the whole table, as ``Session.describe`` does. Free."""
+        from hedgerow.answering.associations import Association, Associations
+        from hedgerow.answering.summary import Summary
+
+        found = self._connection.get(f"{self._at}/describe")
+        associations = [
+            Association(**{**each, "columns": tuple(each["columns"]), "values": tuple(each["values"])})
+            for each in found["associations"]
+        ]
+        return Summary(found["columns"], found["errors"], Associations(associations))
+
+    def statement(self) -> dict[str, Any]:
+        """Return the privacy statement: what is protected, how, what was spent, and what is not covered."""
+        found: dict[str, Any] = self._connection.get(f"{self._at}/statement")
+        return found
+
+    def approvals(self, most: int = 100) -> pd.DataFrame:
+        """Return this person's purchases that wait for an owner or were decided, each with its state."""
+        import pandas as pd
+
+        return pd.DataFrame(self._connection.get(f"{self._at}/approvals", most=most)["approvals"])
 
     def history(self, most: int = 100) -> pd.DataFrame:
         """Return this person's own latest requests."""
@@ -185,6 +235,15 @@ class RemoteSession:
 
     def __repr__(self) -> str:
         return f"RemoteSession({self.dataset!r}, {self._connection!r})"
+
+    def _repr_html_(self) -> str:
+        facts = [
+            ("dataset", self.dataset),
+            ("rows", f"{self.rows:,.0f} ({self._facts['rows_are']})"),
+            ("budget", str(self.budget)),
+            ("columns", ", ".join(self.universe.names)),
+        ]
+        return _html.table(("a dataset of a service", ""), facts)
 
 
 async def connect_async(url: str, token: str | None = None, **options: Any) -> AsyncRemoteSession:
@@ -206,10 +265,48 @@ class AsyncRemoteSession:
         """Answer many free questions, as ``Session.ask_all`` does."""
         return await asyncio.to_thread(self.remote.ask_all, queries, **options)
 
+    async def price(self, query: Query, **options: Any) -> float:
+        """Return what a question would cost now, as ``Session.price`` does."""
+        return await asyncio.to_thread(self.remote.price, query, **options)
+
     async def sql(self, statement: str) -> pd.DataFrame:
         """Run a SELECT on the table ``data``, as ``Session.sql`` does."""
         return await asyncio.to_thread(self.remote.sql, statement)
 
+    async def synthetic(self, rows: int = 1_000) -> pd.DataFrame:
+        """Draw synthetic records, as ``Session.synthetic`` does."""
+        return await asyncio.to_thread(self.remote.synthetic, rows)
+
+    async def describe(self) -> Summary:
+        """Summarize the whole table, as ``Session.describe`` does."""
+        return await asyncio.to_thread(self.remote.describe)
+
+    async def certificate(self) -> Certificate | None:
+        """Return the guarantee for all small questions, asked or not."""
+        return await asyncio.to_thread(lambda: self.remote.certificate)
+
+    async def universe(self) -> Universe:
+        """Return the public universe of the table."""
+        return await asyncio.to_thread(lambda: self.remote.universe)
+
+    async def statement(self) -> dict[str, Any]:
+        """Return the privacy statement."""
+        return await asyncio.to_thread(self.remote.statement)
+
+    async def approvals(self, most: int = 100) -> pd.DataFrame:
+        """Return this person's purchases that wait for an owner or were decided."""
+        return await asyncio.to_thread(self.remote.approvals, most)
+
+    async def history(self, most: int = 100) -> pd.DataFrame:
+        """Return this person's own latest requests."""
+        return await asyncio.to_thread(self.remote.history, most)
+
     async def close(self) -> None:
         """Close the connection."""
         await asyncio.to_thread(self.remote.close)
+
+    async def __aenter__(self) -> AsyncRemoteSession:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()

@@ -31,6 +31,9 @@ from hedgerow.query.linear import LARGEST_TABLE, Linear
 from hedgerow.universe.attributes import Flag, Integers, Range
 from hedgerow.universe.universe import Universe
 
+LARGEST_LISTED = 1 << 23  # a table of more cells is not written out: its loss is minimized over a sample of records,
+LARGEST_SAMPLE = 1 << 18  # of at most this many
+
 
 class Objective(Protocol):
     """The function Σ_x m(x)·ℓ_x(θ) of θ, for a fixed marginal m of fractions or counts. Solvers minimize it."""
@@ -57,6 +60,7 @@ class Risk(ABC):
     shape: tuple[int, ...]
     dimension: int
     is_glm: bool
+    is_listable: bool = True  # the table of all its cells can be written out
 
     @property
     def glm(self) -> GlmRisk | None:
@@ -108,7 +112,7 @@ class Risk(ABC):
 
     def require_size(self, outputs: int = 1, columns: Iterable[int] = ()) -> None:
         """Refuse a question whose cells or parameters do not fit in memory."""
-        cells = math.prod(self.shape)
+        cells = math.prod(self.shape) if self.is_listable else LARGEST_SAMPLE
         if cells > LARGEST_TABLE:
             raise TooLarge(
                 f"A convex question must be about at most {LARGEST_TABLE} cells. Found {cells} on {self.attributes!r}. "
@@ -136,7 +140,12 @@ class GlmRisk(Risk):
         self.target = _checked_target(loss, universe)
         self.outputs = (universe[self.target].size,) if loss.labels == "class" else ()
         self.features = Features(
-            universe, loss.features, intercept=loss.intercept, interactions=loss.interactions, onehot=loss.onehot
+            universe,
+            loss.features,
+            intercept=loss.intercept,
+            interactions=loss.interactions,
+            onehot=loss.onehot,
+            coding=loss.coding,
         )
         self.restriction = None if loss.where is None else _restriction(loss.where, universe)
         named = (self.target, *self.features.attributes)
@@ -144,6 +153,7 @@ class GlmRisk(Risk):
         self.shape = universe.sizes(self.attributes)
         self.dimension = self.features.dimension * math.prod(self.outputs)
         columns = (universe[name].size * width for name, width in self.features.widths.items())
+        self.is_listable = math.prod(self.shape) <= LARGEST_LISTED
         self.require_size(math.prod(self.outputs), columns)
         self.labels = _label_table(loss, universe)
         self.kept = universe.order(named)  # the axes that remain once ``where`` is summed out

@@ -7,6 +7,10 @@ of the weights W.
 Numbers (Range, Integers) are standardized by their **public** bounds to [−1, 1]. A flag is 0 or 1. Categories have one
 column per value, including the extra cell of an attribute declared with ``other=True``. The extra cell of a number has
 no value and is placed at 0, the middle. An interaction has the products of its attributes' columns.
+
+With ``coding="reference"`` a category has no column for its first value, its reference, wherever the columns would
+otherwise add up to others: beside an intercept, and in an interaction beside the rest of it (the rule of R's formulas).
+Coefficients are then differences from the reference. ``coding="full"`` keeps all columns.
 """
 
 from __future__ import annotations
@@ -59,6 +63,7 @@ class Features:
         intercept: bool = True,
         interactions: Iterable[Sequence[str]] = (),
         onehot: Iterable[str] = (),
+        coding: str = "reference",
     ) -> None:
         chosen = tuple(dict.fromkeys(names))
         crossed = tuple(tuple(dict.fromkeys(pair)) for pair in interactions)
@@ -83,7 +88,14 @@ class Features:
             *(universe.order(pair) for pair in crossed),
             *(((),) if intercept else ()),
         )
-        widths = [math.prod(self.widths[name] for name in block) for block in self._blocks]
+        self._has_reference = {
+            (block, name)
+            for block in self._blocks
+            for name in block
+            if coding == "reference" and name in self._spelled and self.widths[name] > 1
+            if tuple(other for other in block if other != name) in self._blocks
+        }
+        widths = [math.prod(self._width(block, name) for name in block) for block in self._blocks]
         ends = [0, *itertools.accumulate(widths)]
         self._slices = [slice(a, b) for a, b in itertools.pairwise(ends)]
         self.dimension = ends[-1]
@@ -98,21 +110,40 @@ class Features:
         }
 
     @property
+    def has_reference(self) -> bool:
+        """True if some category has a reference value without a column."""
+        return bool(self._has_reference)
+
+    @property
+    def references(self) -> dict[str, str]:
+        """The reference value of every category that has one beside the intercept."""
+        return {block[0]: str(self.universe[block[0]].labels[0]) for block, _ in self._has_reference if len(block) == 1}
+
+    def _width(self, block: tuple[str, ...], name: str) -> int:
+        """Return the number of columns of an attribute in a block."""
+        return self.widths[name] - ((block, name) in self._has_reference)
+
+    def _table(self, block: tuple[str, ...], name: str) -> Array:
+        """Return the table of an attribute in a block: one row per value."""
+        return self._columns[name][:, 1:] if (block, name) in self._has_reference else self._columns[name]
+
+    @property
     def feature_names(self) -> tuple[str, ...]:
         """One name per column: the attribute, "attribute=label", products joined by "×", and "intercept"."""
         names: list[str] = []
         for block in self._blocks:
             parts = [""]
             for name in block:
-                labels = self._labels(name)
+                labels = self._labels(block, name)
                 parts = [f"{left} × {label}" if left else label for left in parts for label in labels]
             names.extend(parts if block else ["intercept"])
         return tuple(names)
 
-    def _labels(self, name: str) -> list[str]:
-        """Return the names of the columns of one attribute."""
-        attribute, width = self.universe[name], self.widths[name]
-        return [name] if width == 1 else [f"{name}={label}" for label in attribute.labels]
+    def _labels(self, block: tuple[str, ...], name: str) -> list[str]:
+        """Return the names of the columns of one attribute in a block."""
+        if self.widths[name] == 1:
+            return [name]
+        return [f"{name}={label}" for label in self.universe[name].labels][(block, name) in self._has_reference :]
 
     @property
     def row_norm_bound(self) -> float:
@@ -137,9 +168,9 @@ class Features:
         outputs = theta.shape[1:]
         total: Array = np.zeros((1,) * len(self.shape) + outputs)
         for block, part in zip(self._blocks, self._slices, strict=True):
-            table = theta[part].reshape([self.widths[name] for name in block] + list(outputs))
+            table = theta[part].reshape([self._width(block, name) for name in block] + list(outputs))
             for name in block:  # contract the first remaining axis of columns; its axis of cells becomes the last
-                table = np.tensordot(table, self._columns[name], axes=(0, 1))
+                table = np.tensordot(table, self._table(block, name), axes=(0, 1))
             if block and outputs:
                 table = np.moveaxis(table, 0, -1)
             total = total + table.reshape(self._spread(block) + outputs)
@@ -155,7 +186,7 @@ class Features:
         for block, part in zip(self._blocks, self._slices, strict=True):
             table = summed(block)
             for name in block:
-                table = np.tensordot(table, self._columns[name], axes=(0, 0))
+                table = np.tensordot(table, self._table(block, name), axes=(0, 0))
             if block and outputs:
                 table = np.moveaxis(table, 0, -1)
             result[part] = table.reshape((-1, *outputs))
@@ -170,8 +201,12 @@ class Features:
                 axis = {name: k for k, name in enumerate(both)}
                 operands: list[Any] = [summed(both), list(range(len(both)))]
                 out = list(range(len(both), len(both) + len(first) + len(second)))
-                for column, name in zip(out, (*first, *second), strict=True):
-                    operands += [self._columns[name], [axis[name], column]]
+                tables = [
+                    *(self._table(first, name) for name in first),
+                    *(self._table(second, name) for name in second),
+                ]
+                for column, name, table in zip(out, (*first, *second), tables, strict=True):
+                    operands += [table, [axis[name], column]]
                 value = np.einsum(*operands, out, optimize=True)
                 result[rows, columns] = value.reshape(rows.stop - rows.start, columns.stop - columns.start)
                 result[columns, rows] = result[rows, columns].T
@@ -187,7 +222,7 @@ class Features:
         for block in self._blocks:
             product = np.ones((count, 1))
             for name in block:
-                columns = self._columns[name][cells[name]]
+                columns = self._table(block, name)[cells[name]]
                 product = (product[:, :, None] * columns[:, None, :]).reshape(count, -1)
             parts.append(product)
         return np.hstack(parts)

@@ -37,6 +37,7 @@ from hedgerow.universe.universe import Universe
 # than FEW_CELLS cells, where a smaller gap takes long to certify.
 TOLERANCE, COARSE = 1e-6, 1e-4
 FEW_CELLS = 2_000
+OTHER_PAIRS = 0.05  # weight of a pair of features of a very wide model, in a workload, beside 1 for one with the target
 # The least and the largest ℓ1 radius of a set: squares of lengths, and their products with slopes, stay within float64.
 SMALLEST_SET, LARGEST_SET = 1e-100, 1e100
 # The fields that say which attributes a loss is about. The other fields of a loss are its own constants.
@@ -93,9 +94,16 @@ class BoundMinimize(BoundQuestion):
         return None if glm is None else (Minimize(glm.loss, self.over), "values")  # type: ignore[arg-type]
 
     def weighted_sets(self, most: int) -> list[tuple[Names, float]]:
-        """Return its attributes, or of many attributes all sets of ``most``, on which the risk mostly depends."""
+        """Return its attributes, or of many attributes all sets of ``most``, on which the risk mostly depends.
+
+        Where these would be too many cells, the pairs of the target with a feature count most: the fit's residuals are
+        orthogonal to the features. The pairs of features only say how the features share it.
+        """
         if len(self.attributes) <= most:
             return [(self.attributes, 1.0)] if self.attributes else []
+        if self.risk.glm is not None and not self.risk.is_listable:
+            pairs = list(itertools.combinations(self.attributes, 2))
+            return [(pair, (1.0 if self.risk.glm.target in pair else OTHER_PAIRS) / len(pairs)) for pair in pairs]
         sets = list(itertools.combinations(self.attributes, most))
         return [(names, 1.0 / len(sets)) for names in sets]
 
@@ -113,16 +121,25 @@ class BoundMinimize(BoundQuestion):
 
         Both are public.
         """
+        self.require_listable()
         try:
             marginal = hypothesis.marginal(self.attributes)
         except TooLarge:
-            raise TooLarge(
-                "The marginal on the attributes of a convex question must fit in memory. Found "
-                f"{math.prod(self.shape)} cells on {', '.join(self.attributes)}. Use fewer features, declare coarser "
-                "bins, or fit it once with hedgerow.erm."
-            ) from None
+            raise self._too_large() from None
         tolerance = TOLERANCE if self.risk.is_smooth or marginal.size <= FEW_CELLS else COARSE
         return minimize_over(self.risk, marginal, self.over, tolerance), marginal
+
+    def require_listable(self) -> None:
+        """Refuse a question whose attributes have too many cells for a table."""
+        if not self.risk.is_listable:
+            raise self._too_large()
+
+    def _too_large(self) -> TooLarge:
+        return TooLarge(
+            "The marginal on the attributes of a convex question must fit in memory. Found "
+            f"{math.prod(self.shape)} cells on {', '.join(self.attributes)}. Use fewer features, declare coarser "
+            "bins, or fit it once with hedgerow.erm."
+        )
 
     @cached_property
     def scale(self) -> float | None:
@@ -244,4 +261,5 @@ def _meaning(risk: Risk) -> Hashable:
     spelled = frozenset(n for n in loss.onehot if n in risk.features.attributes and universe[n].values is not None)
     where = None if risk.restriction is None else risk.restriction.key
     features = tuple(dict.fromkeys(loss.features))
-    return (type(loss), own, loss.target, features, crossed, spelled, bool(loss.intercept), float(loss.ridge), where)
+    about = (loss.target, features, crossed, spelled, risk.features.has_reference, bool(loss.intercept))
+    return (type(loss), own, *about, float(loss.ridge), where)

@@ -11,10 +11,24 @@
 - ``rows`` and ``row_values``: raw rows in random order, and the values that a function gives them.
 - ``value_counts`` and ``owner_inspection``: the values of columns, for drafting a universe and for the owner's eyes.
 - ``redaction``: hides engine errors, which may quote rows.
+
+The readers are imported with ``Table``, when it is first used: what answers without the table does without them.
 """
+
+from typing import TYPE_CHECKING, Any
 
 from hedgerow.data.histogram import HistogramSource
 from hedgerow.data.source import DataSource
-from hedgerow.data.table import Table
+
+if TYPE_CHECKING:
+    from hedgerow.data.table import Table
 
 __all__ = ["DataSource", "HistogramSource", "Table"]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "Table":
+        from hedgerow.data.table import Table
+
+        return Table
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hedgerow.data import schema
+from hedgerow.data.headers import list_names, missing_columns
 from hedgerow.errors import InvalidInput
 
 # Rows of a batch from a database engine: few, because some hold at most 2 GiB of text in one.
@@ -22,12 +23,14 @@ class BatchSource:
     - ``types``: the public facts about each column, if the source has types.
     - ``dictionary(position)``: the values that a column's encoding lists. They are private values of rows until the
       owner calls them public.
+    - ``is_text``: True if the columns are the fields of the first line of a text file.
     """
 
     columns: list[str]
     batches: Callable[[Sequence[int]], Iterator[list[Any]]]
     types: list[schema.Column] = field(default_factory=list)
     dictionary: Callable[[int], tuple[Any, ...] | None] = lambda position: None
+    is_text: bool = False
 
     def type_of(self, position: int) -> schema.Column:
         """Return the public facts about a column."""
@@ -37,22 +40,14 @@ class BatchSource:
         """Return the positions of the named columns, and refuse a name that is missing or occurs twice."""
         missing = [name for name in names if name not in self.columns]
         if missing:
-            raise InvalidInput(
-                f"The table must have every column the universe declares. Found no {_name_list(missing)}. "
-                "Rename the column, or take it out of the universe."
-            )
+            raise missing_columns(missing, names, self.columns, is_text=self.is_text)
         twice = [name for name in names if self.columns.count(name) > 1]
         if twice:
             raise InvalidInput(
-                f"The table must have each declared column once. Found {_name_list(twice)} more than once. "
+                f"The table must have each declared column once. Found {list_names(twice)} more than once. "
                 "Rename all but one of them."
             )
         return [self.columns.index(name) for name in names]
-
-
-def _name_list(names: Sequence[str]) -> str:
-    """List the first few names for a message."""
-    return ", ".join(map(repr, names[:8]))
 
 
 def quote_identifier(name: str) -> str:

@@ -8,6 +8,7 @@ Only public facts are refused by name: a path, a type, a table or a column that 
 from __future__ import annotations
 
 import contextlib
+import re
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -26,6 +27,8 @@ from hedgerow.errors import DataUnavailable, InvalidInput
 
 ROWS = 1 << 17  # rows of a batch
 FILES = (".csv", ".tsv", ".parquet")  # the suffixes of readable files
+LISTED = "SELECT table_name FROM information_schema.tables WHERE table_catalog = current_database() AND table_schema = current_schema()"
+CATALOGUED = "SELECT type, sql FROM sqlite_master WHERE type IN ('table', 'view') AND name = ? COLLATE NOCASE"
 
 
 @dataclass(frozen=True)
@@ -89,7 +92,7 @@ def _open_carrier(source: Any, table: str | None, csv: Csv | None) -> BatchSourc
         return _of_ibis(source)
     raise InvalidInput(
         "A source must be a CSV or Parquet path, a pandas, polars, Arrow or Spark frame, an Ibis table, or a database "
-        f"URL. Found {type(source).__name__}. Open one of these."
+        f"URL. Found {type(source).__name__}. Open one of these, for example pandas.DataFrame(…)."
     )
 
 
@@ -114,6 +117,8 @@ def _of_url(url: str, table: str | None) -> BatchSource:
 
 def _of_file(path: Path, csv: Csv | None) -> BatchSource:
     """Open a file, or a folder or pattern of Parquet files."""
+    if path == Path():
+        raise InvalidInput("The data file must have a name. Found the current folder. Give its path.")
     pattern = any(mark in str(path) for mark in "*?[") and not path.exists()
     if not pattern and not path.exists():
         raise InvalidInput(f"The data file must exist. Found nothing at {str(path)!r}. Check the path.")
@@ -124,9 +129,12 @@ def _of_file(path: Path, csv: Csv | None) -> BatchSource:
     if path.is_dir():
         raise InvalidInput(f"The data file must be a file. Found the folder {str(path)!r}. Open one file.")
     if not kind:
-        raise InvalidInput(f"The data file must be .csv, .tsv or .parquet. Found {path.name!r}. Convert it first.")
+        raise InvalidInput(
+            f"The data file must be .csv, .tsv or .parquet. Found {path.name!r}. Convert it first, or read it yourself and "
+            "pass the frame."
+        )
     file = CsvFile(path, csv or Csv())
-    return BatchSource(file.columns, file.batches)
+    return BatchSource(file.columns, file.batches, is_text=(csv or Csv()).columns is None)
 
 
 def _of_frame(
@@ -249,7 +257,7 @@ def of_duckdb(connection: Any, query: str, rows: int) -> Iterator[Any]:
 def _of_database(url: str, table: str) -> BatchSource:
     """Open a table of a database through Ibis."""
     ibis = extra("ibis")
-    path = url.partition("://")[2].partition("?")[0]
+    path = file_of_url(url)
     if url.startswith("duckdb://") and path and not path.startswith((":memory:", "md:")) and not Path(path).exists():
         raise InvalidInput(f"The database file must exist. Found nothing at {path!r}. Check the URL.")
     connection: Any = None
@@ -265,7 +273,10 @@ def _of_database(url: str, table: str) -> BatchSource:
     with contextlib.suppress(Exception):
         connection.raw_sql("SET arrow_large_buffer_size = true")  # lets DuckDB return more than 2 GiB of text
     try:
-        found = connection.table(table)
+        if connection.name == "duckdb":  # which takes another name for a path or an address, and reads what is there
+            listed = connection.con.cursor().execute(LISTED).fetchall()
+            missing = table.casefold() not in (name.casefold() for (name,) in listed)
+        found = None if missing else connection.table(table)
     except ibis.common.exceptions.TableNotFound:
         missing = True
     except Exception as raised:  # no row was read, so the class of the failure is public
@@ -276,6 +287,13 @@ def _of_database(url: str, table: str) -> BatchSource:
         refuse_connection(failed)
     source = _of_ibis(found)
     return _with_catalogue(source, connection, table) if connection.name == "duckdb" else source
+
+
+def file_of_url(url: str) -> str:
+    """Return the path in a database's URL: absolute, or below the working folder as in the URL of a ledger."""
+    path = re.sub("^/+", "/", url.partition("://")[2].partition("?")[0])
+    below = path.removeprefix("/")
+    return below if not Path(path).exists() and Path(below).is_file() else path
 
 
 def _read_only(path: str) -> Any:
@@ -302,14 +320,15 @@ def _with_catalogue(source: BatchSource, connection: Any, table: str) -> BatchSo
 
 def _of_sqlite(url: str, table: str) -> BatchSource:
     """Open a SQLite table through Python's own module, because any row of SQLite may hold any type and any bytes."""
-    path = url.removeprefix("sqlite://").partition("?")[0]
+    path = file_of_url(url)
     if not Path(path).is_file():
         raise InvalidInput(f"The database file must exist. Found nothing at {path!r}. Check the URL.")
     connection = sqlite3.connect(f"file:{quote(str(Path(path).absolute()))}?mode=ro", uri=True, check_same_thread=False)
     connection.text_factory = bytes
-    rows, failed = [], None
+    rows, made, failed = [], [], None
     try:
-        rows = connection.execute(f"PRAGMA table_xinfo({quote_identifier(table)})").fetchall()
+        made = connection.execute(CATALOGUED, [table]).fetchall()  # else its own functions would be tables, too
+        rows = connection.execute(f"PRAGMA table_xinfo({quote_identifier(table)})").fetchall() if made else []
     except sqlite3.Error as raised:  # no row was read
         failed = raised
     if failed is not None:
@@ -326,8 +345,8 @@ def _of_sqlite(url: str, table: str) -> BatchSource:
         with contextlib.closing(connection):
             yield from _fetch_batches(connection, query)
 
-    made = connection.execute("SELECT sql FROM sqlite_master WHERE type = 'table' AND name = ?", [table]).fetchall()
-    statement = str(made[0][0], "utf-8", "replace") if made and made[0][0] is not None else ""
+    kind, text = made[0]
+    statement = str(text, "utf-8", "replace") if kind == b"table" and text is not None else ""
     return BatchSource(names, batches, schema.with_statement(names, [], statement, "sqlite"))
 
 

@@ -40,6 +40,7 @@ from hedgerow._types import Array, Integers, Names
 from hedgerow.data.coding import Coder, numbers_of, texts_of
 from hedgerow.data.csv_file import Csv
 from hedgerow.data.readers import open_batches
+from hedgerow.data.source import declaration_of
 from hedgerow.data.table import hide_engine_errors
 from hedgerow.errors import InvalidInput
 from hedgerow.universe.attributes import Flag, Range
@@ -268,8 +269,7 @@ def _declaration(universe: Universe | None) -> str | None:
     """Return a hash of a universe's declaration."""
     if universe is None:
         return None
-    declared = repr([(name, universe[name]) for name in universe.names])
-    return hashlib.sha256(declared.encode("utf-8", "replace")).hexdigest()
+    return hashlib.sha256(declaration_of(universe)).hexdigest()
 
 
 def _checksum(path: Path) -> str:

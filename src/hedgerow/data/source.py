@@ -10,7 +10,7 @@ import hashlib
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -36,6 +36,9 @@ class DataSource(ABC):
 
     Everything it returns is secret until noise is added. Threads may share it.
     """
+
+    is_present: ClassVar[bool] = True
+    """False if the rows are not there to be counted (``absent``)."""
 
     def __init__(self, universe: Universe) -> None:
         self.universe = universe
@@ -147,7 +150,7 @@ class DataSource(ABC):
         The order of the rows does not matter, because an engine may deliver them in any order and no mechanism sees it.
         The hash is as secret as the table: whoever has it can check a guess of all rows.
         """
-        digest = hashlib.sha256(_declaration(self.universe))
+        digest = hashlib.sha256(declaration_of(self.universe))
         for records in self._distinct():
             digest.update(records.astype("<i8").tobytes())
         return digest.hexdigest()
@@ -176,13 +179,13 @@ def _beside(names: Names, kept: Names) -> tuple[int, ...]:
     return tuple(i for i, name in enumerate(names) if name not in kept)
 
 
-def _declaration(universe: Universe) -> bytes:
+def declaration_of(universe: Universe) -> bytes:
     """Return everything that a universe declares, as bytes."""
     declared = []
     for name in universe.names:
         attribute = universe[name]
         fields = [
-            _plain(getattr(attribute, field.name))
+            _plain(attribute.plain_labels if field.name == "labels" else getattr(attribute, field.name))
             if field.name in FIRST_FIELDS
             else (field.name, repr(getattr(attribute, field.name)))
             for field in dataclasses.fields(attribute)

@@ -18,6 +18,7 @@ import numpy as np
 from hedgerow._types import Array
 from hedgerow.answer import Answer
 from hedgerow.data import Table
+from hedgerow.demo.association import group_shares, save_picture, story
 from hedgerow.demo.line_chart import ChartLine, line_chart
 from hedgerow.opening import open as open_session
 from hedgerow.privacy.allowance import Amount
@@ -117,6 +118,9 @@ def run(
     screen.print(_table(asked, answers, truth))
     screen.print(headline(answers, truth, session), highlight=False)
     picture = _picture(folder, session, off, truth)
+    shares = group_shares(session, data, NO_VISIT)
+    screen.print(story(session, shares), highlight=False)
+    screen.print(f"picture: {save_picture(folder, shares)}")
     screen.print(f"picture: {picture}")
     return picture
 
@@ -166,16 +170,24 @@ def words(query: Query) -> str:
 
 
 def _picture(folder: Path, session: Session, errors: Array, truth: Array) -> Path:
-    """Plot mean and largest error after k questions, for the session and for noise on every answer.
+    """Save the chart of errors and return its path."""
+    folder.mkdir(parents=True, exist_ok=True)
+    target = folder / "error-by-questions.svg"
+    target.write_text(chart(session.budget, session.rows, errors, truth), "utf-8")
+    return target
+
+
+def chart(budget: Budget, rows: float, errors: Array, truth: Array) -> str:
+    """Draw mean and largest error after k questions, for the session and for noise on every answer, as an SVG.
 
     Both have the same budget.
     """
     ks = [int(k) for k in np.unique(np.geomspace(10, len(errors), 25).astype(int))]
-    noise, rows = Noise(), session.rows
+    noise = Noise()
     noisy_mean, noisy_max = [], []
     for k in ks:
-        event = Amount.share_of(session.budget).gaussian(float(np.sqrt(k)) * session.budget.linear())
-        drawn = noise.add(np.round(truth[:k] * rows), Accountant(session.budget).charge(event, why="all counts"))
+        event = Amount.share_of(budget).gaussian(float(np.sqrt(k)) * budget.linear())
+        drawn = noise.add(np.round(truth[:k] * rows), Accountant(budget).charge(event, why="all counts"))
         off = np.abs(np.asarray(drawn) / rows - truth[:k])
         noisy_mean.append(off.mean())
         noisy_max.append(off.max())
@@ -185,10 +197,5 @@ def _picture(folder: Path, session: Session, errors: Array, truth: Array) -> Pat
         ChartLine("hedgerow, worst", GREEN, True, ks, [errors[:k].max() for k in ks]),
         ChartLine("hedgerow, mean", GREEN, False, ks, [errors[:k].mean() for k in ks]),
     ]
-    title = f"one budget, ε = {session.budget.epsilon:g}, δ = {session.budget.delta:g}"
-    folder.mkdir(parents=True, exist_ok=True)
-    target = folder / "error-by-questions.svg"
-    target.write_text(
-        line_chart(lines, title=title, x_label="questions asked", y_label="error (fraction of the table)"), "utf-8"
-    )
-    return target
+    title = f"one budget, ε = {budget.epsilon:g}, δ = {budget.delta:g}"
+    return line_chart(lines, title=title, x_label="questions asked", y_label="error (fraction of the table)")

@@ -2,40 +2,24 @@
 
 from __future__ import annotations
 
-import datetime
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from hedgerow import _duration
-from hedgerow._checks import whole
+from hedgerow._checks import did_you_mean, whole
 from hedgerow._memory import require_libraries
-from hedgerow._truth import SPELLED
-from hedgerow.data.batches import BatchSource
 from hedgerow.data.csv_file import Csv
 from hedgerow.data.readers import TrustSchema
 from hedgerow.data.table import hide_engine_errors, open_before_rows
-from hedgerow.data.value_counts import Counted, ValueCounts, count_values
-from hedgerow.drafting.kinds import most_common_kind
-from hedgerow.drafting.numbers import bounds, candidates, ends, quantile_cut, quantile_sensitivity
-from hedgerow.drafting.public import MOST_INTEGERS, from_codebook, from_column
-from hedgerow.drafting.selection import common_values, threshold_event
+from hedgerow.drafting.columns import ColumnDrafting
+from hedgerow.drafting.numbers import CANDIDATES
+from hedgerow.drafting.public import from_codebook, from_column
 from hedgerow.errors import InvalidInput, TooLarge
-from hedgerow.privacy.allowance import Amount
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.ledger import Accountant, Ledger
 from hedgerow.privacy.noise import Noise, Seeded
-from hedgerow.universe.attributes import OTHER, Attribute, Categories, Flag, Integers, Range
-from hedgerow.universe.dates import Dates, date_of, day_of
+from hedgerow.universe.attributes import Attribute
 from hedgerow.universe.universe import Universe
-
-FOR_KINDS = 0.1  # share of a column's part that finds its kind; the rest finds its values
-FOR_BOUNDS = 0.35  # share of the rest that finds the powers of two of numbers; as much finds closer ends
-CELLS = 64  # the number of cells among which the ends of numbers are sought
-CUTS = 1024  # the number of candidates for the cuts of numbers
-FIRST_YEAR, LAST_YEAR = 1800, 2200  # the range in which dates are sought
-BY_MONTH = 10  # dates of at most this many years get a cell per month; others get a cell per year
 
 
 def draft(
@@ -56,8 +40,10 @@ def draft(
 
     Public facts are free: the ``codebook``, enumerations and checks of a database, boolean types, and the dictionaries
     of the columns that ``public`` lists. For all other columns the rows are read and ``budget`` is spent. Common values
-    become categories, and the rest is ``other``. Numbers get ``bins`` with cuts at their quantiles, and a few whole
-    numbers get one cell each. Dates come by month or year. Types of frames and Parquet files count only if the owner
+    become categories, and the rest is ``other``. A few numbers that are common get one cell each: as a flag if they are 0
+    and 1, as categories if they look like codes. Other numbers get up to ``bins`` bins between round ends, with cuts at
+    their quantiles. Dates come by month or year. ``universe.notes`` says of every column how sure the draft is of it, and
+    about how many rows lie outside of what it declares. Types of frames and Parquet files count only if the owner
     calls them public, with ``hr.TrustSchema(source)``, because a reader may have inferred them from rows.
 
     Parameters
@@ -65,7 +51,7 @@ def draft(
     source : path, frame, table or URL
         The table, as for ``hr.open``.
     budget : Budget, optional
-        The price of the draft, all of which is spent. It needs a δ for columns of text.
+        The price of the draft. At most this is spent. It needs a δ for columns of text.
     ledger : Ledger, optional
         The account that pays; by default a new one. It must have the budget's neighbours and, for text, half of the
         budget's δ as slack.
@@ -89,6 +75,7 @@ def draft(
     Returns
     -------
     Universe
+        With ``notes``, a sentence for every column.
 
     Raises
     ------
@@ -98,8 +85,8 @@ def draft(
         If there are too many bins.
     """
     bins, most = whole("bins", bins), whole("most", most)
-    if bins > CUTS:  # each bin has a charge of its own, and there are only so many cuts to choose from
-        raise TooLarge(f"bins must be at most {CUTS}. Found {bins}. Use fewer, or give a codebook.")
+    if bins > CANDIDATES:  # each bin has a charge of its own, and there are only so many cuts to choose from
+        raise TooLarge(f"bins must be at most {CANDIDATES}. Found {bins}. Use fewer, or give a codebook.")
     if budget is not None and not isinstance(budget, Budget):
         raise InvalidInput(
             f"budget must be an hr.Budget. Found {type(budget).__name__}. For example Budget(0.1, 1e-8)."
@@ -115,7 +102,9 @@ def draft(
     names = list(columns) if columns is not None else list(dict.fromkeys(found.columns))
     positions = dict(zip(names, found.positions(names), strict=True))
     known, called_public = dict(codebook or {}), set(public)
+    _refuse_misspelled(known, found.columns)
     drafted: dict[str, Attribute | None] = {}
+    notes: dict[str, str] = {}
     for name in names:
         listed = found.dictionary(positions[name]) if name in called_public else None
         facts = found.type_of(positions[name])
@@ -134,11 +123,24 @@ def draft(
             len(unknown) * (_duration.COLUMN + bins * _duration.CUT),
             "Draft fewer with columns=[…], or give a codebook",
         )
-        drawn = _Drafting(
+        drawn = ColumnDrafting(
             found, budget, _account_for(budget, ledger), Noise() if seed is None else Seeded(seed), bins, most
         )
-        drafted.update(drawn.columns(unknown, [positions[name] for name in unknown]))
-    return Universe({name: attribute for name, attribute in drafted.items() if attribute is not None})
+        for name, (attribute, note) in drawn.columns(unknown, [positions[name] for name in unknown]).items():
+            drafted[name], notes[name] = attribute, note
+    made = Universe({name: attribute for name, attribute in drafted.items() if attribute is not None})
+    made.notes = {
+        name: notes.get(name) or ("certain: from the codebook" if name in known else "certain: from the schema")
+        for name in made.names
+    }
+    return made
+
+
+def _refuse_misspelled(codebook: Mapping[str, Any], columns: Sequence[str]) -> None:
+    """Refuse a name in a codebook that is no column, and is nearly that of one. A codebook may describe other tables."""
+    for name in (name for name in codebook if name not in columns):
+        if meant := did_you_mean(name, [column for column in columns if column not in codebook]):
+            raise InvalidInput(f"A codebook must name columns of the source. Found {name!r}.{meant} Correct it.")
 
 
 def _account_for(budget: Budget, ledger: Ledger | None) -> Ledger:
@@ -159,91 +161,6 @@ def _account_for(budget: Budget, ledger: Ledger | None) -> Ledger:
             "Open it with Accountant(budget, slack=…)."
         )
     return ledger
-
-
-class _Drafting:
-    """Draft columns from their rows, each for an equal part of the price."""
-
-    def __init__(self, source: BatchSource, budget: Budget, ledger: Ledger, noise: Noise, bins: int, most: int) -> None:
-        self._source, self._budget, self._ledger, self._noise = source, budget, ledger, noise
-        self._bins, self._most = bins, most
-
-    def columns(self, names: list[str], positions: list[int]) -> dict[str, Attribute]:
-        """Return the attributes of these columns."""
-        total = self._budget.epsilon if self._budget.pure else self._budget.rho(self._budget.delta / 2)
-        part = Amount(self._budget, total * (1 - 1e-9) / len(names))
-        delta = self._budget.delta / 2 / len(names) * (1 - 1e-9)
-        facts = [self._source.type_of(position) for position in positions]
-        if self._budget.pure and any(column.kind in (None, "text", "time") for column in facts):
-            raise InvalidInput(
-                "budget must have a delta above 0 to draft columns of text, or without a type. Found 0. Give one, or a "
-                "codebook."
-            )
-        tallies = hide_engine_errors(lambda: count_values(self._source, positions))
-        return {
-            name: self._column(name, column.kind, tally, part, delta)
-            for name, column, tally in zip(names, facts, tallies, strict=True)
-        }
-
-    def _column(self, name: str, kind: str | None, tally: ValueCounts, part: Amount, delta: float) -> Attribute:
-        """Draft one column, by its type or by the kind of its values."""
-        if kind == "text":
-            return self._categories(name, tally, part, delta)
-        what, missing = most_common_kind(
-            tally, part.part(FOR_KINDS).marginal(), self._ledger, self._noise, f"draft: kinds of {name}"
-        )
-        rest = part.part(1 - FOR_KINDS)
-        if kind == "date" or (kind not in ("whole", "number") and what == "date"):
-            return self._dates(name, tally.days, rest, missing)
-        if kind in ("whole", "number") or what in ("whole", "number"):
-            return self._numbers(name, tally.numbers, kind == "whole" or what == "whole", rest, missing)
-        return self._categories(name, tally, rest, delta)
-
-    def _categories(self, name: str, tally: ValueCounts, part: Amount, delta: float) -> Attribute:
-        """Draft a column of text by its common values."""
-        event = threshold_event(part, delta)
-        told = common_values(tally, event, self._ledger, self._noise, f"draft: values of {name}")
-        kept = [value for value, _ in told if value not in ("\0", OTHER)][: self._most]
-        if not any(value is not None for value in kept):
-            return Categories([OTHER])  # no value is common, so all share one cell
-        if {str(value).lower() for value in kept if value is not None} == set(SPELLED):
-            return Flag(missing=None in kept)
-        return Categories(kept, other=True)
-
-    def _numbers(self, name: str, numbers: Counted, is_whole: bool, part: Amount, missing: bool) -> Attribute:
-        """Draft a column of numbers: first the ends, then cuts at quantiles."""
-        pay = (self._ledger, self._noise)
-        noise = part.part(FOR_BOUNDS).marginal()
-        around = bounds(numbers, noise, *pay, f"draft: powers of two of {name}")
-        if around is None:
-            return Range(0.0, 1.0, 1, missing=missing)
-        coarse = candidates(*around, is_whole, CELLS)
-        found = ends(numbers, coarse, noise, *pay, f"draft: ends of {name}")
-        low, high = around if found is None else (coarse[found[0]], coarse[found[1]])
-        if is_whole and high - low <= MOST_INTEGERS:  # ``high`` is the first number above the range
-            return Integers(int(low), max(int(low), int(high) - 1), missing=missing)
-        cuts = candidates(low, high, is_whole, CUTS)
-        each = part.part((1 - 2 * FOR_BOUNDS) / max(1, self._bins - 1))
-        inner = set()
-        for k in range(1, self._bins):
-            event = each.choice(quantile_sensitivity(self._budget, k, self._bins))
-            chosen = quantile_cut(numbers, cuts, k, self._bins, event, *pay, f"draft: cut {k} of {name}")
-            inner.add(float(cuts[chosen]))
-        edges = sorted({low, high, *(cut for cut in inner if low < cut < high)})
-        return Range(edges=edges, whole=is_whole, missing=missing)
-
-    def _dates(self, name: str, days: Counted, part: Amount, missing: bool) -> Attribute:
-        """Draft a column of dates by the first and the last year that occur."""
-        years = range(FIRST_YEAR, LAST_YEAR + 1)
-        cuts = np.array([day_of(_first_of(year)) for year in years], float)
-        found = ends(days, cuts, part.marginal(), self._ledger, self._noise, f"draft: years of {name}")
-        first, after = (0, len(years) - 1) if found is None else found
-        by: Any = "month" if after - first <= BY_MONTH else "year"
-        return Dates(_first_of(years[first]), date_of(cuts[after] - 1), by, missing=missing)
-
-
-def _first_of(year: int) -> datetime.date:
-    return datetime.date(year, 1, 1)
 
 
 def from_schema(

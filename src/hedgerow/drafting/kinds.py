@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal
 
 from hedgerow.data.value_counts import ValueCounts
@@ -13,10 +14,30 @@ from hedgerow.privacy.noise import Noise
 Held = Literal["whole", "number", "date", "text"]
 
 
+@dataclass(frozen=True)
+class KindEstimate:
+    """Kind of most values of a column, as five noisy counts tell it."""
+
+    kind: Held
+    missing: bool
+    """True if more values are missing than noise explains."""
+    rows: float
+    """Number of rows, with noise."""
+    others: float
+    """Share of the rows that have a value of another kind, with noise."""
+    level: float
+    """Share of the rows that the noise of a count seldom exceeds."""
+
+    @property
+    def is_clear(self) -> bool:
+        """True if noise cannot have decided the kind."""
+        return self.level < 0.25
+
+
 def most_common_kind(
     tally: ValueCounts, event: Laplace | Gaussian, ledger: Ledger, noise: Noise, why: str
-) -> tuple[Held, bool]:
-    """Return the kind of most values, and True if some are missing."""
+) -> KindEstimate:
+    """Find the kind of most values."""
     receipt = ledger.charge(event, why=why)
     missing, whole, fractions, dates, texts = noise.add(tally.kinds(), receipt).tolist()
     seen = level(event, 5)
@@ -28,4 +49,6 @@ def most_common_kind(
         kind = "date"
     else:
         kind = "number" if fractions > seen else "whole"
-    return kind, missing > seen
+    rows = max(1.0, missing + whole + fractions + dates + texts)
+    others = rows - max(missing, 0.0) - max(numbers, dates, texts)
+    return KindEstimate(kind, missing > seen, rows, max(0.0, others) / rows, seen / rows)

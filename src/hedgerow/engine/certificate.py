@@ -9,7 +9,21 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
+from hedgerow import _html
+
 Class = Literal["products", "any", "means"]
+SMALLEST = 1e-6  # a smaller average error, which noise may even make negative, is not shown as a number
+NONE = (
+    "No certificate: for this number of rows and this budget its noise alone would exceed 5 % of the rows, or the profile "
+    "buys none. Every answer still has its own guaranteed error. Questions that are not asked have no bound."
+)
+"""Statement of a session that certifies nothing."""
+KINDS = {
+    "products": "counts of ranges and sets of values",
+    "any": "sums with any weights from 0 to 1",
+    "means": "sums of a number within a group, as a share of its range",
+}
+"""Classes of questions, in words."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +47,7 @@ class CertificateLimit:
     beta: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Certificate:
     """Bounds for every question of a kind, asked or not, about the hypothesis at the session's opening.
 
@@ -52,6 +66,18 @@ class Certificate:
         at_once = max((limit.beta for limit in self.limits if limit.kind != "any"), default=0.0)
         return at_once + math.fsum(limit.beta for limit in self.limits if limit.kind == "any") + self.beta_of_rows
 
+    def _repr_html_(self) -> str:
+        rows = [
+            (KINDS[limit.kind], limit.size, f"± {limit.bar:.2g}", f"{limit.sets:,} of {limit.of:,}")
+            for limit in self.limits
+        ]
+        return _html.table(("questions", "columns", "guaranteed error", "sets of columns"), rows) + _html.paragraph(
+            self
+        )
+
+    def __repr__(self) -> str:
+        return str(self)
+
     def __str__(self) -> str:
         products = [limit for limit in self.limits if limit.kind == "products"]
         bars = "; ".join(
@@ -60,7 +86,11 @@ class Certificate:
             for limit in products
         )
         anything = max((limit.bar for limit in self.limits if limit.kind == "any"), default=math.inf)
-        usual = "" if self.typical is None else f" The typical error is {self.typical:.1g}: an average, not a bound."
+        usual = ""
+        if self.typical is not None and self.typical >= SMALLEST:
+            usual = f" The typical error is {self.typical:.1g}: an average, not a bound."
+        elif self.typical is not None:
+            usual = " The typical error is too small to be measured at this budget: an average, not a bound."
         return (
             f"With probability {1 - self.beta:.4g}, the session's answers to all counts of ranges and sets of values, "
             f"asked or not, are within {bars} of the true values, most of them far closer; answers to questions with "

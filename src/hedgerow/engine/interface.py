@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from hedgerow._types import Array
+from hedgerow._types import Array, Names
 from hedgerow.convex.minimize import ConvexRespondent
 from hedgerow.engine.certificate import Certificate
 from hedgerow.engine.public import PublicAnswers
@@ -21,6 +21,7 @@ from hedgerow.privacy.ledger import Entry
 from hedgerow.query.bound import ROUNDING, Bound, Estimate
 from hedgerow.query.counts import MarginalRespondent
 from hedgerow.query.linear import Linear, LinearRespondent
+from hedgerow.query.support import Support
 
 FIT_VERSION = "1"
 """The version of the rule that fits a hypothesis to entries. Raise it where the same entries give other answers.
@@ -96,6 +97,13 @@ class Answers(LinearRespondent, MarginalRespondent, ConvexRespondent, Protocol):
         """Answer all queries at once without consulting private data; None if each answer may depend on the one
         before.
         """
+
+    def support(self, tables: Sequence[Names]) -> Support | None:
+        """Return what was measured of the tables that a question follows from; None if the engine cannot say."""
+
+    @property
+    def measured(self) -> Sequence[tuple[Names, float]]:
+        """The measured attribute sets, each with the standard deviation of one cell, in rows."""
 
     def expect(self, queries: Sequence[Linear]) -> None:
         """Announce the queries that are asked next, each once, so that the engine can compute independent answers

@@ -11,25 +11,29 @@ Nothing is drawn here.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NoReturn, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
-from hedgerow._types import Array
+from hedgerow._types import Array, Names
 from hedgerow.convex.minimize import BoundMinimize, ConvexRespondent
 from hedgerow.engine.certificate import Certificate, CertificateLimit
+from hedgerow.engine.coefficient_widths import bootstrap_widths
 from hedgerow.engine.interface import Answers, Engine, bar_for_ratio
 from hedgerow.engine.public import PublicAnswers, require_sold
+from hedgerow.engine.sampled_fit import fit_on_sample
 from hedgerow.errors import BudgetExceeded, InvalidInput
 from hedgerow.model.hypothesis import Hypothesis
 from hedgerow.model.mixture import Mixture
 from hedgerow.privacy.ledger import Entry, Ledger
-from hedgerow.query.bound import Bound, Estimate, Source
+from hedgerow.query.bound import BOOTSTRAP, GUARANTEED, Bound, Estimate, Source
 from hedgerow.query.counts import BoundMarginal, MarginalRespondent
 from hedgerow.query.linear import Linear, LinearRespondent
+from hedgerow.query.support import Support
 
 SMALLEST = 1e-300  # replaces a bar of 0 for a block whose free answer is exact
 
@@ -41,8 +45,8 @@ class Respondent(LinearRespondent, MarginalRespondent, ConvexRespondent, Protoco
 class CachingRespondent(Respondent, Protocol):
     """A respondent that caches its answers."""
 
-    def has(self, bound: Bound[Any], within: float) -> bool:
-        """Return True if the answer to ``bound`` is cached with a bar of at most ``within``."""
+    def price(self, bound: Bound[Any], within: float) -> float:
+        """Return the cost of asking ``bound`` for a bar of ``within`` now."""
         ...
 
     def prepare(self, queries: Sequence[Linear]) -> None:
@@ -133,13 +137,6 @@ class BlockMixture:
             for query, said, (_, off) in zip((numerator, denominator), (top, bottom), known, strict=True)
         )
 
-    def minimize(self, question: BoundMinimize, within: float | None) -> NoReturn:
-        """Refuse: a convex question is about one block."""
-        raise InvalidInput(
-            f"A convex question must be about one block. Found {len(self._respondents)} blocks. "
-            "Ask one block at a time: session.select_blocks(name)."
-        )
-
     def _mix(self, said: Sequence[Estimate]) -> Estimate:
         """Combine the blocks' estimates: the value weighted by rows, and the interval implied by the blocks'."""
         rows = self._rows()
@@ -223,6 +220,46 @@ class BlockAnswers(BlockMixture, PublicAnswers):
     def hypothesis(self) -> Hypothesis:
         """The mixture of the blocks' hypotheses, weighted by their rows."""
         return Mixture([part.hypothesis for part in self._blocks], self._shares)
+
+    def support(self, tables: Sequence[Names]) -> Support | None:
+        """Return the weakest support of the blocks, with what every block lacks."""
+        found = [part.support(tables) for part in self._blocks]
+        known = [each for each in found if each is not None]
+        return functools.reduce(Support.join_with, known) if known and len(known) == len(found) else None
+
+    @property
+    def measured(self) -> list[tuple[Names, float]]:
+        """The sets that every block measured; the noises of the blocks are independent."""
+        first, *others = (dict(part.measured) for part in self._blocks)
+        return [
+            (names, math.hypot(noise, *(each[names] for each in others)))
+            for names, noise in first.items()
+            if all(names in each for each in others)
+        ]
+
+    def replicates(self) -> list[Hypothesis]:
+        """Return mixtures of the blocks' replicates; none if a block has none."""
+        return [
+            Mixture(each, self._shares) for each in zip(*(part.replicates() for part in self._blocks), strict=False)
+        ]
+
+    def minimize(self, question: BoundMinimize, within: float | None) -> Estimate:
+        """Return the θ of least loss on the mixture of the blocks' hypotheses, without a bound on its excess risk."""
+        if within is not None:
+            raise InvalidInput(
+                f"within must be left out of a convex question about several blocks. Found {len(self._blocks)} blocks. "
+                "Buy it of one block: session.select_blocks(name)."
+            )
+        mixture, simulation = self.hypothesis, None
+        if question.risk.is_listable:
+            theta = question.fit_on(mixture)[0].theta
+        else:
+            found = fit_on_sample(question, mixture)
+            theta, simulation = found.theta, found.simulation
+        drawn = self.replicates()
+        each = bootstrap_widths(question, mixture, theta, drawn) if drawn and question.risk.glm is not None else None
+        basis = GUARANTEED if each is None else BOOTSTRAP
+        return Estimate(theta, None, "hypothesis", coefficients=each, basis=basis, simulation=simulation)
 
     @property
     def _shares(self) -> list[float]:
@@ -309,12 +346,12 @@ class MultiBlockEngine(BlockAnswers):
         self._require_public()
         for part, bar in zip(self._parts, self._bars(bound, within), strict=True):
             assert bar is not None
-            price = 0.0 if part.cache.has(bound, bar) else part.engine.price(bound, bar)
+            price = part.cache.price(bound, bar)
             if price > part.ledger.remaining * (1 + 1e-9):
                 raise BudgetExceeded(
                     "Every block must be able to pay for the answer, "
                     f"{price:.4g} {part.ledger.budget.currency}. "
-                    f"Found a block with {part.ledger.remaining:.4g} left; nothing was charged. "
+                    f"Found a block with {part.ledger.remaining:.4g} left of {part.ledger.limit}; nothing was charged. "
                     "Ask for a looser error, or about other blocks."
                 )
 

@@ -154,7 +154,7 @@ class Series:
                 raise BudgetExceeded(
                     "Every block must be able to pay for its part of the series, "
                     f"{cost:.4g} {column.ledger.budget.currency}. "
-                    f"Found a block with {column.ledger.remaining:.4g} left; nothing was charged. "
+                    f"Found a block with {column.ledger.remaining:.4g} left of {column.ledger.limit}; nothing was charged. "
                     "Ask for a smaller share, or stop here."
                 )
         for place in missing:

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from hedgerow._types import Array
+from hedgerow._types import Array, Names
 from hedgerow.convex.minimize import BoundMinimize
 from hedgerow.engine.certificate import Certificate
 from hedgerow.errors import InvalidInput
@@ -24,6 +24,7 @@ from hedgerow.model.hypothesis import Hypothesis
 from hedgerow.query.bound import Bound, Estimate, is_within
 from hedgerow.query.counts import BoundMarginal
 from hedgerow.query.linear import Linear
+from hedgerow.query.support import Support
 
 
 def require_sold(said: Estimate, within: float) -> None:
@@ -32,9 +33,9 @@ def require_sold(said: Estimate, within: float) -> None:
     if not is_within(bar, within):
         found = "none" if bar is None else f"{float(np.max(bar)):.4g}"
         raise InvalidInput(
-            "within must be at least the error bar of the answer, because this session sells no narrower bar. "
+            "within must be at least the error bar of the answer, because no narrower bar is sold here. "
             f"Found {within:g}, where the bar is {found}. "
-            'Ask without within, or open a session with profile="practical".'
+            "Ask without within, or ask the owner: a session of the practical profile sells narrower bars."
         )
 
 
@@ -102,6 +103,19 @@ class PublicAnswers(FreeEngine):
         """The released bound on the errors of all small questions, asked or not; None if nothing was certified."""
         return None
 
+    def support(self, tables: Sequence[Names]) -> Support | None:
+        """Return what was measured of the tables that a question follows from; None if nothing is known of that."""
+        return None
+
+    @property
+    def measured(self) -> Sequence[tuple[Names, float]]:
+        """The measured attribute sets, each with the standard deviation of one cell, in rows; none if unknown."""
+        return ()
+
+    def replicates(self) -> Sequence[Hypothesis]:
+        """Return hypotheses fitted to other draws of the released noise; none if the engine cannot draw them."""
+        return ()
+
     def hypothesis_answer(self, query: Linear) -> float:
         """Return the hypothesis' answer, without an error bar."""
         return self.hypothesis.answer(query)
@@ -162,6 +176,15 @@ class PrivateEngine:
     def certificate(self) -> Certificate | None:
         """The released bound on the errors of all small questions; None if nothing was certified."""
         return self.public.certificate
+
+    def support(self, tables: Sequence[Names]) -> Support | None:
+        """Return what was measured of the tables that a question follows from; None if nothing is known of that."""
+        return self.public.support(tables)
+
+    @property
+    def measured(self) -> Sequence[tuple[Names, float]]:
+        """The measured attribute sets, each with the standard deviation of one cell, in rows; none if unknown."""
+        return self.public.measured
 
     def hypothesis_answer(self, query: Linear) -> float:
         """Return the hypothesis' answer, without an error bar."""

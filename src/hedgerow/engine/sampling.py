@@ -18,6 +18,7 @@ from hedgerow.privacy.noise import Noise
 from hedgerow.query.bound import Estimate, is_within
 from hedgerow.query.counts import bound
 from hedgerow.query.row_statistic import RowStatistic
+from hedgerow.query.row_trial import require_usable
 from hedgerow.textbook import scq, subsampled
 from hedgerow.universe.universe import Universe
 
@@ -37,20 +38,36 @@ class RowSampling:
         self._queries, self._beta = queries, beta
         self._known: dict[RowStatistic, Estimate] = {}  # in memory only: a Python function has no stored form
 
-    def ask(self, question: RowStatistic, within: float | None) -> Estimate:
-        """Return the average of the function over the rows; repeat a known answer for free if it is accurate enough."""
+    @property
+    def beta(self) -> float:
+        """The probability that some bar of a statistic fails."""
+        return self._beta
+
+    def ask(self, question: RowStatistic, within: float | None, beta: float | None = None) -> Estimate:
+        """Return the average of the function over the rows; repeat a known answer for free if it is accurate enough.
+
+        With another ``beta``, all statistics asked with it hold together except with that probability.
+        """
         wanted = question.within if within is None else within
         if wanted is None:
             raise InvalidInput("within must be given for a statistic. Found none. Pass, for example, within=0.05.")
         known = self._known.get(question)
         if known is not None and is_within(known.error, wanted):
             return Estimate(known.value, known.error, "repeat")
-        plan = subsampled.plan(self._rows.rows, alpha=wanted, beta=self._beta, queries=self._queries)
+        self._try(question)
+        failure = self._beta if beta is None else beta
+        plan = subsampled.plan(self._rows.rows, alpha=wanted, beta=failure, queries=self._queries)
         valued = statistic_values(self._rows, question)
         found = subsampled.answer(plan, valued, self._rows.rows, self.ledger, self._noise)
         estimate = Estimate(min(1.0, max(0.0, found.value)), found.error, "measured")
         self._known[question] = estimate
         return estimate
+
+    def _try(self, asked: RowStatistic) -> None:
+        """Refuse a function that fails on all made-up records. It may ask the session nothing, as on the table's rows."""
+        self._rows.require(asked.attributes)
+        with self.ledger.exclusively(), self.ledger.closed():
+            require_usable(asked, self._rows.columns, self._universe)
 
     def sample_yes_no(self, predicate: Any, lies: float) -> bool:
         """Return the predicate's value on one random row, inverted with probability ``lies``."""
@@ -71,6 +88,7 @@ class RowSampling:
         row.
         """
         if type(predicate) is RowStatistic:
+            self._try(predicate)
             return statistic_values(self._rows, predicate)
         condition = bound(predicate, self._universe).condition
         if condition is not None and not condition.is_exact:

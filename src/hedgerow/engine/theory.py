@@ -10,8 +10,8 @@ profile makes every other choice for accuracy.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
-from functools import lru_cache, partial
+from collections.abc import Callable, Collection, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -21,21 +21,31 @@ from hedgerow.convex.losses.custom import Custom
 from hedgerow.convex.minimize import BoundMinimize
 from hedgerow.data.source import DataSource
 from hedgerow.engine.public import FreeEngine, PrivateEngine, PublicAnswers, require_sold
+from hedgerow.engine.sampled_fit import theta_on
 from hedgerow.errors import InvalidInput
 from hedgerow.model.hypothesis import Hypothesis
 from hedgerow.privacy.allowance import Amount
+from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.events import Gaussian, Laplace
 from hedgerow.privacy.ledger import Entry, Ledger, one_at_a_time
 from hedgerow.privacy.noise import Noise
 from hedgerow.query.bound import Estimate, Source
 from hedgerow.query.counts import BoundMarginal
 from hedgerow.query.linear import Linear, marginal_cells
-from hedgerow.textbook.convex_pmw import OnlineConvexPMW, configure
-from hedgerow.textbook.oracles import NoisyGradientDescentOracle
+from hedgerow.textbook.convex_pmw import (
+    NUMERICAL,
+    ConvexPMWConfig,
+    OnlineConvexPMW,
+    configure,
+    numerical_share,
+    require_family,
+    suffices,
+)
+from hedgerow.textbook.oracle_choice import OracleChoice, choices_for
 from hedgerow.textbook.pmw import OnlinePMW
 from hedgerow.textbook.pmw import configure as configure_linear
 
-ROOM = 1.25  # factor on the smallest α of the convex theorem: at that α itself, the oracle needs ten times the steps
+ROOM = 1.25  # factor on the smallest α of the convex theorem, and from one α that is tried to the next
 
 
 class TheoryAnswers(PublicAnswers):
@@ -73,7 +83,7 @@ class TheoryAnswers(PublicAnswers):
 
     def minimize(self, question: BoundMinimize, within: float | None) -> Estimate:
         """Return the θ that minimizes the loss on the hypothesis, without a bound on its excess risk."""
-        return self._without_bar(question.fit_on(self.hypothesis)[0].theta, within)
+        return self._without_bar(theta_on(question, self.hypothesis), within)
 
     def _without_bar(self, value: float | Array, within: float | None) -> Estimate:
         """Return an estimate without a bar, or refuse if one was asked for."""
@@ -144,6 +154,7 @@ class TheoryEngine(PrivateEngine, FreeEngine):
     def minimize(self, question: BoundMinimize, within: float | None) -> Estimate:
         """Return a θ whose risk is within the convex theorem's α of the best, from the same hypothesis and budget."""
         self.require_convex(question)
+        question.require_listable()
         assert self._convex is not None
         alpha = self.alpha(within)
         answer = self._convex.ask(question.risk, question.over)
@@ -230,7 +241,7 @@ class TheoryQuote:
     def minimize(self, question: BoundMinimize, within: float | None) -> Estimate:
         """Predict the answer to a convex question."""
         self._engine.require_convex(question)
-        return Estimate(question.fit_on(self._engine.hypothesis)[0].theta, self._engine.alpha(within), "hypothesis")
+        return Estimate(theta_on(question, self._engine.hypothesis), self._engine.alpha(within), "hypothesis")
 
 
 def build_theory_engine(
@@ -246,7 +257,8 @@ def build_theory_engine(
 ) -> TheoryEngine:
     """Build the theory engine for ``queries`` linear questions and for convex questions like those in ``convex``.
 
-    The constants of a later loss must not exceed the largest constants among the questions in ``convex``.
+    ``alpha`` is the α of both theorems: counts are within 3α, and the excess risk of convex questions within α. It is
+    obeyed or refused. The constants of a later loss must not exceed those of a question in ``convex``.
     """
     budget, share, scale, off = ledger.budget, 1.0, float(data.rows), 0.0
     if budget.neighbours == "add-remove":  # n is private: a hundredth of the budget, and a tenth of β, estimate it
@@ -264,6 +276,7 @@ def build_theory_engine(
     beside = convex_pmw(
         convex, data, ledger, noise,
         hypothesis=pmw.hypothesis, rows=scale, queries=queries, beta=beta / split, share=share / split,
+        alpha=None if alpha is None else alpha * max(0.0, 1 - off / scale),
     )  # fmt: skip
     return TheoryEngine(pmw, beside, off, trusted_losses)
 
@@ -278,7 +291,7 @@ def _reach(event: Laplace | Gaussian, beta: float) -> float:
     return event.sigma * math.sqrt(2 * math.log(2 / beta))
 
 
-_configured = lru_cache(maxsize=64, typed=True)(configure)  # a slow search that depends on public numbers alone
+_configured = lru_cache(maxsize=256, typed=True)(configure)  # a slow search that depends on public numbers alone
 
 
 def convex_pmw(
@@ -292,35 +305,96 @@ def convex_pmw(
     queries: int,
     beta: float,
     share: float,
+    alpha: float | None = None,
 ) -> OnlineConvexPMW:
     """Build the convex mechanism on a share of the budget and on a hypothesis that it shares with counts.
 
-    It answers losses with constants up to the largest among ``questions``. An update of either kind lowers KL(D ‖ D̂)
-    ≤ ln|X| by at least the amount that its own theorem states, so both theorems' bounds on the number of updates
-    hold.
+    It answers the losses in ``questions``, and others with constants up to theirs. An update of either kind lowers
+    KL(D ‖ D̂) ≤ ln|X| by at least the amount that its own theorem states, so both theorems' bounds on the number of
+    updates hold.
     """
-    scales = [question.scale for question in questions]
-    if None in scales:
-        raise InvalidInput(
-            "Convex questions of the theory profile must be over bounded sets. Found an unbounded set. "
-            "Use, for example, over=L2Ball(radius)."
-        )
-    oracle = NoisyGradientDescentOracle(
-        lipschitz=max(q.risk.lipschitz(q.over) for q in questions),
-        diameter=max(q.over.diameter_l2(q.risk.dimension) for q in questions),
-        dimension=max(q.risk.dimension for q in questions),
-    )
-    S = max(scale for scale in scales if scale is not None)
-    calibrated = partial(
-        _configured,
-        ledger.budget,
-        cells=data.universe.size,
-        rows=rows,
-        queries=queries,
-        beta=beta,
-        scale_S=S,
-        oracle=oracle,
-        share=share,
-    )
-    config = calibrated(alpha=min(S, ROOM * calibrated().alpha))
-    return OnlineConvexPMW(config, data, ledger, noise, hypothesis)
+    family = ConvexFamily(questions, ledger.budget, data.universe.size, queries, beta, share)
+    return OnlineConvexPMW(family.configure(rows, alpha), data, ledger, noise, hypothesis)
+
+
+class ConvexFamily:
+    """Declared convex questions, with all public facts that calibrate the mechanism for them but n and α."""
+
+    def __init__(
+        self,
+        questions: Sequence[BoundMinimize],
+        budget: Budget,
+        cells: int,
+        queries: int,
+        beta: float,
+        share: float,
+    ) -> None:
+        if any(question.scale is None for question in questions):
+            raise InvalidInput(
+                "Convex questions of the theory profile must be over bounded sets. Found an unbounded set. "
+                "Use, for example, over=L2Ball(radius)."
+            )
+        self.S = max(question.scale for question in questions if question.scale is not None)
+        self._asked = [(question.risk, question.over) for question in questions]
+        self._budget = budget
+        self._facts: dict[str, Any] = {
+            "cells": cells, "queries": queries, "beta": beta, "scale_S": self.S, "share": share,
+        }  # fmt: skip
+        self.choices = choices_for(self._asked, budget)
+
+    def configure(self, rows: float, alpha: float | None) -> ConvexPMWConfig:
+        """Return the configuration with this α, or with nearly the smallest possible one. Refuse if there is none."""
+        best = [c.alpha for oracle in self.choices if (c := self._calibrate_with(oracle, rows, None, NUMERICAL))]
+        if not best:  # state the rows that would be enough
+            _configured(self._budget, rows=rows, oracle=self.choices[0], **self._facts)
+        config = None if alpha is None else self.first(rows, min(alpha, self.S))
+        if config is None:
+            config = _least(lambda wanted: self.first(rows, wanted), ROOM * min(best), self.S)
+            if config is None:
+                raise InvalidInput(
+                    f"The convex questions of the workload must have an oracle that answers them, at {rows:g} rows and "
+                    f"under {self._budget.neighbours} neighbours. Found none for any alpha. Use smooth losses, replace "
+                    'neighbours, or profile="practical".'
+                )
+            if alpha is not None:
+                raise InvalidInput(
+                    f"alpha must be at least {config.alpha:.4g} for the convex questions of the workload, at {rows:g} "
+                    f"rows. Found {alpha!r}. Use more rows, a larger budget or alpha, or smooth losses of fewer features."
+                )
+        return config
+
+    def first(self, rows: float, wanted: float) -> ConvexPMWConfig | None:
+        """Return the first configuration with this α that answers every declared loss."""
+        numerical = numerical_share(self._budget, self._asked, self.S, wanted, rows)
+        if numerical is None:
+            return None
+        tried = (self._calibrate_with(oracle, rows, wanted, numerical) for oracle in self.choices)
+        return next((config for config in tried if config is not None), None)
+
+    def _calibrate_with(
+        self, oracle: OracleChoice, rows: float, wanted: float | None, numerical: float
+    ) -> ConvexPMWConfig | None:
+        """Return the configuration, or None if it does not exist or cannot answer every declared loss."""
+        given: dict[str, Any] = {**self._facts, "rows": rows, "oracle": oracle, "numerical": numerical}
+        if wanted is not None and not suffices(self._budget, wanted, **given):
+            return None  # without the search for the rows that would be enough
+        try:
+            config = _configured(self._budget, alpha=wanted, **given)
+            if wanted is not None:
+                for risk, over in self._asked:
+                    require_family(config, risk, over, self._budget, rows)
+        except InvalidInput:
+            return None
+        return config
+
+
+def _least(first: Callable[[float], ConvexPMWConfig | None], low: float, high: float) -> ConvexPMWConfig | None:
+    """Return the configuration of the least α, among powers of ROOM from ``low`` up to ``high``, that has one."""
+    steps = max(0, math.ceil(math.log(high / low) / math.log(ROOM))) if low < high else 0
+    tried = {steps: first(high)}
+    none, enough = -1, steps
+    while enough - none > 1:
+        middle = (none + enough) // 2
+        tried[middle] = first(low * ROOM**middle)
+        none, enough = (none, middle) if tried[middle] is not None else (middle, enough)
+    return tried[enough]

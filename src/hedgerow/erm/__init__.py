@@ -18,6 +18,7 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.erm.auto import auto
+from hedgerow.erm.by_statistical_queries import by_statistical_queries
 from hedgerow.erm.solver import Result
 from hedgerow.erm.solvers.frank_wolfe import frank_wolfe
 from hedgerow.erm.solvers.frank_wolfe_general import frank_wolfe_general
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
         LogisticRegression,
         Ridge,
     )
+    from hedgerow.erm.search import PrivateSearch
 
 ESTIMATORS = ("HuberRegressor", "Lasso", "LinearRegression", "LinearSVC", "LogisticRegression", "Ridge")
 
@@ -46,9 +48,11 @@ __all__ = [
     "LinearRegression",
     "LinearSVC",
     "LogisticRegression",
+    "PrivateSearch",
     "Result",
     "Ridge",
     "auto",
+    "by_statistical_queries",
     "frank_wolfe",
     "frank_wolfe_general",
     "lasso",
@@ -64,6 +68,8 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name in ESTIMATORS:
         return getattr(importlib.import_module("hedgerow.erm.estimators"), name)
+    if name == "PrivateSearch":
+        return importlib.import_module("hedgerow.erm.search").PrivateSearch
     if name == "regularized_output_perturbation":  # another spelling
         return regularised_output_perturbation
     if name == "hard_instance":  # its former place

@@ -95,7 +95,7 @@ class _Linear(BaseEstimator):  # type: ignore[misc]
         self._require_payer()
         features = values.matrix(X)
         validate_data(self, X, y, skip_check_array=True)
-        labels = values.column(_flat(y))
+        labels = values.column(flat_labels(y))
         if labels.size != features.shape[0]:
             raise InvalidInput("y must have one label for each row of X. Found a different number. Match the lengths.")
         return features, labels, public_rows(labels.size, self.expected_rows, self.budget)
@@ -222,7 +222,7 @@ class _Classifier(ClassifierMixin, _Linear):  # type: ignore[misc]
         self.classes_ = np.unique(y if self.classes is None else self.classes)
         if self.classes_.size < 2:
             raise InvalidInput("y must have two classes or more. Found 1 class. State them all in classes.")
-        codes = _codes(y, self.classes_)
+        codes = code_labels(y, self.classes_)
         positives = [1] if self.classes_.size == 2 else list(range(self.classes_.size))
         payment = self._payment(len(positives))
         fits = [self._solve(X, (codes == code).astype(float), self._loss(), **payment) for code in positives]
@@ -444,7 +444,7 @@ class Lasso(_Regressor):
         )  # fmt: skip
 
 
-def _flat(y: Any) -> Any:
+def flat_labels(y: Any) -> Any:
     """Return a single column of labels as a vector, with scikit-learn's warning. The shape is public."""
     if len(getattr(y, "shape", ())) == 2 and y.shape[1] == 1:
         warnings.warn("A column-vector y was passed when a 1d array was expected.", DataConversionWarning, stacklevel=4)
@@ -452,7 +452,7 @@ def _flat(y: Any) -> Any:
     return y
 
 
-def _codes(y: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.int64]:
+def code_labels(y: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.int64]:
     """Return the class number of every label: that of the same number, else of the same text, else 0."""
     known = list(enumerate(classes.tolist()))
     spelt = {text: code for code, label in known if (text := _text(label)) is not None}

@@ -36,7 +36,7 @@ from hedgerow._types import Array, Matrix
 from hedgerow.convex.losses.families import Loss
 from hedgerow.convex.sets.convex_set import ConvexSet
 from hedgerow.erm.exact_sums import EXACT, exact_sum, row_products
-from hedgerow.erm.rows import Norm, RowSource
+from hedgerow.erm.rows import Norm, NoRows, RowSource
 from hedgerow.errors import InvalidInput
 from hedgerow.privacy.budget import Budget
 
@@ -247,6 +247,16 @@ def prepare_problem(
         label_bound=largest,
     )
     return dataclasses.replace(problem, y=problem.prepare_labels(problem.y))
+
+
+def describe_problem(
+    rows: int, features: int, *, loss: Loss, over: ConvexSet, budget: Budget, row_bound: float, label_bound: float
+) -> Problem:
+    """Return the problem of a table that nobody has read, so that solvers can plan for it: public facts, and no rows."""
+    return prepare_problem(
+        NoRows(rows, features), loss=loss, over=over, budget=budget, row_bound=row_bound, norm="l2",
+        label_bound=label_bound, expected_rows=None if budget.neighbours == "replace" else rows,
+    )  # fmt: skip
 
 
 def require_here(problem: Problem, solver: str) -> None:

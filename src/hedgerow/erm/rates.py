@@ -11,7 +11,7 @@ These are orders of growth. Constants are dropped, as in the paper, and δ enter
 them to compare methods and to plot slopes. The bound of one run, with constants, is in the result of its solver.
 
 Differs: the printed rows set L = R = 1 and hide δ; here they scale as the theorems do. Lower bounds take ε as in the
-text, a constant of about 0.1.
+text, a constant of about 0.1. The log(n/δ) of the theorems, from their composition of T steps, is √ln(1/δ) here.
 """
 
 from __future__ import annotations
@@ -40,11 +40,12 @@ class Setting:
     curvature: float | None = None  # Γ; by default λ·R²
     strong_convexity: float | None = None
     width: float | None = None  # G_C; by default R·√p, or R·√ln k for few vertices
+    potential_range: float | None = None  # maxΨ − minΨ of a Ψ that suits C; by default ln k, if there are k vertices
 
     def __post_init__(self) -> None:
         for name in ("rows", "features", "epsilon", "lipschitz", "radius", "smoothness"):
             positive(name.capitalize(), getattr(self, name), "Give a positive number.")
-        for name in ("curvature", "strong_convexity", "width"):
+        for name in ("curvature", "strong_convexity", "width", "potential_range"):
             if getattr(self, name) is not None:
                 positive(name.replace("_", " ").capitalize(), getattr(self, name), "Give a positive number or None.")
         if not 0 < self.delta < 1:
@@ -85,14 +86,16 @@ def lipschitz_lower(s: Setting) -> float:
 
 
 def mirror_descent(s: Setting) -> float:
-    """Return the upper bound of Theorem 3.2: L·min(√p, log k)·R/(εn).
+    """Return the upper bound of Theorem 3.2: L·min(R·√p, G_C·√(range of Ψ))/(εn).
 
-    If a width is given, L·G_C·√(range of Ψ) replaces √log k·√log k.
+    R·√p is the Euclidean potential's. By default G_C is R·√ln k and the range ln k, for k vertices. A width alone does
+    not replace R·√p, because the theorem needs a potential with it: give ``potential_range`` too.
     """
-    vertices = math.log(s.vertices) if s.vertices < math.inf else math.inf
-    if s.width is not None:
-        return s.lipschitz * s.width * s._tail / (s.epsilon * s.rows)
-    return s.lipschitz * s.radius * min(math.sqrt(s.features), vertices) * s._tail / (s.epsilon * s.rows)
+    spread = s.radius * math.sqrt(s.features)
+    logarithm = math.log(s.vertices) if s.vertices < math.inf else math.inf
+    span = logarithm if s.potential_range is None else s.potential_range
+    width = s.radius * math.sqrt(logarithm) if s.width is None else s.width
+    return s.lipschitz * min(spread, width * math.sqrt(span)) * s._tail / (s.epsilon * s.rows)
 
 
 def strongly_convex(s: Setting) -> float:
@@ -128,8 +131,11 @@ def frank_wolfe(s: Setting) -> float:
 
 
 def lasso(s: Setting) -> float:
-    """Return the upper bound of Corollary 5.7: log(np/δ)/(εn)^(2/3), for |x|∞, |y| ≤ 1 and the unit ℓ1 ball."""
-    return float(math.log(s.rows * s.features / s.delta) / (s.epsilon * s.rows) ** (2 / 3))
+    """Return Theorem 5.5 for |x|∞, |y| ≤ 1 and the unit ℓ1 ball: log(2np)·√ln(1/δ)/(εn)^(2/3).
+
+    Differs: Corollary 5.7 prints log(np/δ), which is smaller and does not follow from the theorem.
+    """
+    return float(math.log(2 * s.rows * s.features) * s._tail / (s.epsilon * s.rows) ** (2 / 3))
 
 
 def lasso_lower(s: Setting) -> float:
@@ -162,6 +168,6 @@ TABLE = (
     Row("smooth", "objective perturbation", "upper", "Theorem 4.1", objective_perturbation),
     Row("strongly convex", "mirror descent", "upper", "Theorem A.1 (beside the table)", strongly_convex),
     Row("l1-lipschitz", "Frank–Wolfe", "upper", "Theorem 5.5", frank_wolfe),
-    Row("lasso", "Frank–Wolfe", "upper", "Corollary 5.7", lasso),
+    Row("lasso", "Frank–Wolfe", "upper", "Theorem 5.5, for Corollary 5.7", lasso),
     Row("lasso", "any", "lower", "Theorem 5.8", lasso_lower),
 )

@@ -10,7 +10,8 @@ influence on another.
 
 from __future__ import annotations
 
-from typing import Any, Literal, Protocol, final
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, Protocol, final
 
 import numpy as np
 import scipy.sparse as sp
@@ -43,6 +44,24 @@ class RowSource(Protocol):
 
     def labels(self) -> Array:
         """Return a finite number for each row. Private."""
+
+
+@final
+@dataclass(frozen=True)
+class NoRows:
+    """A source of which only the sizes are known. Solvers can plan for it, and none can run on it."""
+
+    count: int
+    features: int
+    is_dense: ClassVar[bool] = False
+
+    def clip_rows(self, bound: float, norm: Norm, unit: float) -> Matrix:
+        """Return no rows."""
+        return np.zeros((0, self.features))
+
+    def labels(self) -> Array:
+        """Return no labels."""
+        return np.zeros(0)
 
 
 @final

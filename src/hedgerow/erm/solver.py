@@ -64,6 +64,9 @@ class Result:
         The number of steps.
     solver : str
         The name of the solver.
+    population_bound : float or None
+        A bound on the expected excess over the population from which the rows are independent draws. None if no
+        theorem applies.
     """
 
     theta: Array
@@ -72,6 +75,7 @@ class Result:
     risk_bound: float | None
     iterations: int
     solver: str
+    population_bound: float | None = None
 
 
 @dataclasses.dataclass(frozen=True)

@@ -24,6 +24,7 @@ value and the budget's promise is void; ``by_row=True`` shows the model one row 
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -32,11 +33,13 @@ from typing import TYPE_CHECKING, Any, Literal, final
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow import _html
 from hedgerow._checks import number, whole
 from hedgerow._types import Integers
 from hedgerow.errors import BudgetExceeded, InvalidInput
 from hedgerow.generalise import widths
-from hedgerow.generalise.metrics import UNITS, Metric, PerRow, in_units, metric_of
+from hedgerow.generalise.metrics import OF_PROBABILITIES, UNITS, Metric, PerRow, in_units, metric_of
+from hedgerow.generalise.pairs import PairMetric, area, concordant_units, discordant_units, score_function
 from hedgerow.generalise.scoring import HoldoutScorer, WholeTrainingSet
 from hedgerow.generalise.search import EarlyStopping, SelectedRule, best_side
 from hedgerow.privacy.allowance import Amount
@@ -51,7 +54,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 ROUND, MEASUREMENT = "holdout: round", "holdout: measurement"  # reasons, as the ledger stores them
-AnyMetric = Metric | str | PerRow
+AnyMetric = Metric | PairMetric | str | PerRow
 
 
 @final
@@ -85,6 +88,9 @@ class Score:
             f"Score({label}{self.metric} {self.value:.4f} in [{self.low:.4f}, {self.high:.4f}], "
             f"{self.source}, cost {self.cost:.3g})"
         )
+
+
+SHOWN = 20  # a notebook shows at most this many scores
 
 
 @final
@@ -220,6 +226,7 @@ class Holdout(NotCopyable):
         account.end_replay()  # nothing that the ledger paid for earlier is replayed here
         self._asked, self._charges = widths.QuestionCounts(), 0
         self._scores: list[Score] = []
+        self._discordant: dict[Any, Score] = {}  # by positive class: the mean over pairs of "the classes differ"
 
     # Scores.
 
@@ -234,7 +241,8 @@ class Holdout(NotCopyable):
         model : object with ``predict``, or function of the features
             The model to score.
         metric : Metric, str or function
-            The score or loss of a row.
+            The score or loss of a row: "accuracy", "zero_one_loss", "squared_error", "absolute_error", "log_loss",
+            "brier", or a function of (y, prediction). "auc" is the area under the ROC curve.
         guess : float, optional
             The expected value, in place of the model's score on the training set.
         name : str
@@ -251,7 +259,9 @@ class Holdout(NotCopyable):
         BudgetExceeded
             If the holdout is exhausted.
         """
-        kind = metric_of(metric)
+        if _is_area(metric):
+            return self._area(model, metric, guess, name, by_row, compared=True)
+        kind = metric_of(metric, model)
         return self._score(lambda rows: _values(model, kind, rows, by_row), kind, guess, name, compared=True)
 
     def measure(self, model: Any, metric: AnyMetric = "accuracy", *, name: str = "", by_row: bool = False) -> Score:
@@ -268,7 +278,9 @@ class Holdout(NotCopyable):
         -------
         Score
         """
-        kind = metric_of(metric)
+        if _is_area(metric):
+            return self._area(model, metric, None, name, by_row, compared=False)
+        kind = metric_of(metric, model)
         return self._score(lambda rows: _values(model, kind, rows, by_row), kind, None, name, compared=False)
 
     def mean(
@@ -298,6 +310,80 @@ class Holdout(NotCopyable):
 
         return self._score(values, kind, guess, name, compared=True)
 
+    def calibration(self, model: Any, bins: int = 10, *, positive: Any = None) -> pd.DataFrame:
+        """Return how often the positive class occurs where the model says how probable it is, in bins of probability.
+
+        Each bin costs two scores: the share of rows in it, and the share that is also positive. All bars hold together
+        with those of all other scores.
+
+        Parameters
+        ----------
+        model : object with ``predict_proba``, or function of the features that returns probabilities
+            The model.
+        bins : int
+            The number of equal bins between 0 and 1.
+        positive : optional
+            The positive class. Default: the second of the model's two classes.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row per bin: its ends, the share of the rows in it, and the observed frequency with its interval.
+        """
+        import pandas as pd
+
+        label = PairMetric(positive).label(model)
+        says, edges = score_function(model, label), np.linspace(0.0, 1.0, whole("bins", bins) + 1)
+        found = []
+        for k in range(len(edges) - 1):
+
+            def inside(X: Any, k: int = k) -> NDArray[np.bool_]:
+                found = np.searchsorted(edges, np.asarray(says(X), float), side="right") - 1
+                return np.asarray(np.clip(found, 0, bins - 1) == k)
+
+            every = self.mean(lambda X, y: inside(X), name=f"share of bin {k + 1}")
+            both = self.mean(lambda X, y: inside(X) & (np.asarray(y) == label), name=f"positive share of bin {k + 1}")
+            value, low, high = area((both.value, both.low, both.high), (every.value, every.low, every.high))
+            found.append((edges[k], edges[k + 1], every.value, value, low, high))
+        return pd.DataFrame(found, columns=["from", "to", "share", "observed", "low", "high"])
+
+    def _area(self, model: Any, metric: Any, guess: float | None, name: str, by_row: bool, *, compared: bool) -> Score:
+        """Return an area under the ROC curve: one mean over pairs for each model, and one for the classes alone."""
+        kind = metric if isinstance(metric, PairMetric) else PairMetric()
+        label = kind.label(model)
+        scores = score_function(model, label)
+
+        def is_positive(rows: _HoldoutRows) -> NDArray[np.bool_]:
+            return np.asarray(np.asarray(rows.y) == label, dtype=bool)
+
+        if label not in self._discordant:
+            mixed = self._pair_mean(lambda rows: discordant_units(is_positive(rows)), None, compared=False)
+            self._discordant[label] = mixed
+        mixed = self._discordant[label]
+        told = None if guess is None else number(guess) * mixed.value
+        ahead = self._pair_mean(
+            lambda rows: concordant_units(_predictions(scores, rows, by_row), is_positive(rows)),
+            told,
+            compared=compared,
+        )
+        value, low, high = area((ahead.value, ahead.low, ahead.high), (mixed.value, mixed.low, mixed.high))
+        score = Score(value, low, high, ahead.source, kind.name, name, ahead.cost + mixed.cost, ahead.by)
+        self._discordant[label] = replace(mixed, cost=0.0)
+        self._scores.append(score)
+        return score
+
+    def _pair_mean(self, total: Callable[[_HoldoutRows], int], guess: float | None, *, compared: bool) -> Score:
+        """Return a mean over pairs of rows. It is not listed among the scores."""
+        if self._held.n < 2:
+            raise InvalidInput("An AUC must be of at least two rows. Found 1. Hold out more.")
+        metric = Metric("pairs", lambda y, predicted: predicted)
+        told = None if guess is None else guess / 2  # in sums over n rows, which are at most n/2 for pairs
+        found = self._score(
+            lambda rows: np.array([total(rows)], np.int64), metric, told, "", compared=compared, pairs=True
+        )
+        self._scores.pop()
+        return found
+
     def _score(
         self,
         values: Callable[[_HoldoutRows], Integers],
@@ -306,8 +392,12 @@ class Holdout(NotCopyable):
         name: str,
         *,
         compared: bool,
+        pairs: bool = False,
     ) -> Score:
-        """Compare with the guess, or measure; then record the score with its interval."""
+        """Compare with the guess, or measure; then record the score with its interval.
+
+        With ``pairs`` the values are of pairs of rows: their sum is at most n/2, and one row moves it by at most 1.
+        """
         with self._ledger.exclusively():
             guessed = self._guess_sum(values, guess) if compared else None
             with self._ledger.asking() as bill:
@@ -329,9 +419,10 @@ class Holdout(NotCopyable):
                         self._ledger.record(receipt, (ABOVE, rows), self._noise.private)
                 self._asked = after
             alone = len(self._ledger.entries()) == self._charges
-            low, high, by = widths.interval(self.plan, before, after, rows, is_below, alone)
+            interval = widths.interval_of_pairs if pairs else widths.interval
+            low, high, by = interval(self.plan, before, after, rows, is_below, alone)
             score = Score(
-                rows / self._held.n, low, min(1.0, high + 1 / UNITS), "guess" if is_below else "holdout", metric.name, name,
+                rows / (self._held.n / 2 if pairs else self._held.n), low, min(1.0, high + 1 / UNITS), "guess" if is_below else "holdout", metric.name, name,
                 bill.cost, by, metric.greater_is_better,
             )  # fmt: skip
             self._scores.append(score)
@@ -494,8 +585,14 @@ class Holdout(NotCopyable):
         >>> stopping = holdout.early_stopping("accuracy", patience=3)  # doctest: +SKIP
         >>> stopping.update(model)  # doctest: +SKIP
         """
-        kind = metric_of(metric)
-        return EarlyStopping(lambda model: self.score(model, kind), kind.sign, whole("patience", patience))
+        sign = (
+            1
+            if _is_area(metric)
+            else -1
+            if isinstance(metric, str) and metric in OF_PROBABILITIES
+            else metric_of(metric).sign
+        )
+        return EarlyStopping(lambda model: self.score(model, metric), sign, whole("patience", patience))
 
     def scorer(self, metric: AnyMetric = "accuracy") -> HoldoutScorer:
         """Return a scorer for scikit-learn's ``scoring=``: greater is better.
@@ -511,10 +608,15 @@ class Holdout(NotCopyable):
         -------
         HoldoutScorer
         """
-        kind = metric_of(metric)
 
         def scored(model: Any, X: Any, y: Any) -> float:
             handed = _HoldoutRows((X, y), None)
+            if _is_area(metric):
+                label = (metric if isinstance(metric, PairMetric) else PairMetric()).label(model)
+                is_positive = np.asarray(np.asarray(handed.y) == label, dtype=bool)
+                ahead = concordant_units(_predictions(score_function(model, label), handed, False), is_positive)
+                return self.score(model, metric, guess=min(1.0, ahead / max(1, discordant_units(is_positive)))).value
+            kind = metric_of(metric, model)
             guess = _total(_values(model, kind, handed, False)) / (handed.n * UNITS)
             return kind.sign * self.score(model, kind, guess=guess).value
 
@@ -527,8 +629,42 @@ class Holdout(NotCopyable):
 
     def __repr__(self) -> str:
         warning = f"NOT PRIVATE: seed {self._noise.seed}, " if isinstance(self._noise, Seeded) else ""
-        left = "exhausted" if self.exhausted else f"spent {self._ledger.spent:.4g} of {self._ledger.budget.total:.4g}"
-        return f"Holdout({warning}{self.rows} rows, {len(self._scores)} scores, {left} {self._ledger.budget.currency})"
+        left = self._what_is_left()
+        return f"Holdout({warning}{self.rows} rows, {len(self._scores)} scores, {left})"
+
+    def _what_is_left(self) -> str:
+        """Return what of the budget is spent, in words."""
+        budget = self._ledger.budget
+        if self.exhausted:
+            return "exhausted"
+        return f"spent {self._ledger.spent:.4g} of {budget.total:.4g} {budget.currency}"
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (s.name or "–", s.metric, f"{s.value:.4f}", f"{s.low:.4f} to {s.high:.4f}", s.source, f"{s.cost:.3g}")
+            for s in self._scores[-SHOWN:]
+        ]
+        head = ("model", "metric", "score", "interval", "from", "cost")
+        warning = "NOT PRIVATE: the noise comes from a seed. " if isinstance(self._noise, Seeded) else ""
+        said = f"{warning}Holdout of {self.rows:,} rows, {self._what_is_left()}; the last {len(rows)} of {len(self._scores)} scores"
+        return _html.table(head, rows, said)
+
+
+def _is_area(metric: Any) -> bool:
+    """Return True for the area under the ROC curve, which is no mean over rows."""
+    return isinstance(metric, PairMetric) or (isinstance(metric, str) and metric == "auc")
+
+
+def _predictions(scores: Callable[[Any], Any], rows: _HoldoutRows, by_row: bool) -> Any:
+    """Return the score of each row; NaN for a row that is shown alone and on which the model raises."""
+    with np.errstate(all="ignore"):
+        if not by_row:
+            return _call_model(lambda: scores(rows.features_for_model()))
+        found = np.full(rows.n, np.nan)
+        for i in range(rows.n):
+            with contextlib.suppress(Exception):  # caused by the row, so it must not show
+                found[i] = float(np.asarray(scores(rows.row(i))).ravel()[0])
+        return found
 
 
 def _total(units: Integers) -> int:

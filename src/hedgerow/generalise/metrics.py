@@ -95,24 +95,46 @@ def absolute_error(scale: float = 1.0) -> Metric:
 
 
 def log_loss(classes: Any, most: float = 5.0) -> Metric:
-    """Return the loss −ln(probability of the true class)/most, clipped at 1.
+    """Return the loss −ln(probability of the true class)/most, clipped at 1. Multiply by ``most`` for the log loss.
 
     ``classes`` are in the order of ``predict_proba``'s columns.
     """
     known, cap = np.asarray(classes), positive("most", most)
 
     def rows(y: NDArray[Any], probabilities: Any) -> Any:
-        told = np.asarray(probabilities, dtype=np.float64)
-        if told.ndim != 2 or told.shape[1] != known.size:
-            raise InvalidInput(
-                f"predict_proba must give a column for each of {known.size} classes. "
-                f"Found shape {told.shape}. Name all classes."
-            )
+        told = _probabilities(probabilities, known)
         true = np.asarray(y)[:, None] == known[None, :]  # a class that is not named has probability 0
         with np.errstate(divide="ignore", invalid="ignore"):
             return -np.log(np.where(true, told, 0.0).sum(axis=1)) / cap
 
-    return Metric("log_loss", rows, greater_is_better=False, wants="predict_proba")
+    return Metric(f"log_loss/{cap:g}", rows, greater_is_better=False, wants="predict_proba")
+
+
+def brier(classes: Any) -> Metric:
+    """Return the Brier score: half the squared distance of the probabilities from the true class, 0 if it is certain.
+
+    For two classes it is (y − probability)². ``classes`` are in the order of ``predict_proba``'s columns.
+    """
+    known = np.asarray(classes)
+
+    def rows(y: NDArray[Any], probabilities: Any) -> Any:
+        told = _probabilities(probabilities, known)
+        true = np.asarray(y)[:, None] == known[None, :]
+        beside = 1.0 - true.any(axis=1)  # a class that is not named
+        return (((true - told) ** 2).sum(axis=1) + beside) / 2
+
+    return Metric("brier", rows, greater_is_better=False, wants="predict_proba")
+
+
+def _probabilities(given: Any, classes: NDArray[Any]) -> NDArray[np.float64]:
+    """Return the columns of predict_proba, which must be one for each class."""
+    told = np.asarray(given, dtype=np.float64)
+    if told.ndim != 2 or told.shape[1] != classes.size:
+        raise InvalidInput(
+            f"predict_proba must give a column for each of {classes.size} classes. Found shape {told.shape}. Name all "
+            "classes."
+        )
+    return told
 
 
 def _floats(values: Any) -> NDArray[np.float64]:
@@ -127,15 +149,30 @@ NAMED = {
 }
 
 
-def metric_of(given: Metric | str | PerRow) -> Metric:
-    """Return a metric from a metric, its name, or a function of (y, prediction) whose values are scores."""
+OF_PROBABILITIES: dict[str, Callable[[Any], Metric]] = {"log_loss": log_loss, "brier": brier}
+
+
+def metric_of(given: Any, model: Any = None) -> Metric:
+    """Return a metric from a metric, its name, or a function of (y, prediction) whose values are scores.
+
+    Metrics of probabilities take the classes from the model.
+    """
     if isinstance(given, Metric):
         return given
+    if isinstance(given, str) and given in OF_PROBABILITIES:
+        classes = getattr(model, "classes_", None)
+        if classes is None:
+            raise InvalidInput(
+                f"{given} must know the classes. Found a model without classes_. Give the metric "
+                f"hedgerow.generalise.metrics.{given}(classes), with the classes in the order of predict_proba's columns."
+            )
+        return OF_PROBABILITIES[given](classes)
     if isinstance(given, str) and given in NAMED:
         return NAMED[given]
     if callable(given):
         return Metric(getattr(given, "__name__", "custom"), given)
     raise InvalidInput(
-        f"metric must be a Metric, a function of (y, prediction), or one of {', '.join(NAMED)}. "
+        f"metric must be a Metric, a function of (y, prediction), or one of {', '.join((*NAMED, *OF_PROBABILITIES))} and "
+        f"auc. "
         f"Found {given!r}. Choose one of these."
     )

@@ -16,7 +16,7 @@ FIRST, GROWTH = 1024, 4
 """Statements are made for 1024 questions, then for 4 times as many, and so on, each with half the β of the last."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class PopulationStatement:
     """A statement about the population: ``extra`` is added to every bar on the table.
 
@@ -43,6 +43,9 @@ class PopulationStatement:
         if sample_error is None or not sample_error + self.extra < 1:
             return None
         return sample_error + self.extra
+
+    def __repr__(self) -> str:
+        return str(self)
 
     def __str__(self) -> str:
         privacy = f"({self.epsilon:g}, {self.delta:g})-private for a replaced row"

@@ -105,6 +105,24 @@ def jung_epsilon(alpha: float, delta: float, sample_error: float, sample_beta: f
     return _log_left(left, alpha)
 
 
+def on_sample(alpha: float, epsilon: float, delta: float, beta: float) -> TheoremNeeds:
+    """Return what (ε, δ)-private answers must reach on the sample to be (α, β)-accurate on the population, by ``jung``.
+
+    Any β′ will do, because the error on a sample grows only with its logarithm. Here it is a sixteenth of what e^ε − 1
+    and δ leave of α. Refuse if they leave nothing.
+    """
+    _require(alpha=alpha, beta=beta)
+    left = alpha - _excess(epsilon) - 2 * delta / beta
+    sample_beta = beta * max(left, 0.0) / 16
+    error = alpha - _excess(epsilon) - (jung_extra(delta, sample_beta, beta) if left > 0 else math.inf)
+    if not error > 0:
+        raise InvalidInput(
+            f"within must be above the price of the privacy loss, e^epsilon − 1 + 2·delta/beta = "
+            f"{_excess(epsilon) + 2 * delta / beta:.4g}. Found {alpha:g}. Use a smaller budget, or a larger error."
+        )
+    return TheoremNeeds(epsilon, delta, error, sample_beta)
+
+
 # With high probability: the sample's own values, for sampling counting queries and for every answer of a session.
 
 

@@ -150,24 +150,26 @@ def words(plan: HoldoutPlan, asked: QuestionCounts) -> float:
 
 
 def interval(
-    plan: HoldoutPlan, before: QuestionCounts, after: QuestionCounts, center: float, is_below: bool, alone: bool = True
-) -> tuple[float, float, str]:
+    plan: HoldoutPlan, before: QuestionCounts, after: QuestionCounts, center: float, is_below: bool, alone: bool = True,
+    *, pairs: bool = False,
+) -> tuple[float, float, str]:  # fmt: skip
     """Return an interval for the population's mean, for all answers together with 1 − β, and the main reason for it.
 
     ``center`` is the guess or the measured value, in rows. ``before`` counts what led to the query, ``after``
     includes its own answer. ``alone`` means that nothing else was revealed about the rows, so that description length
-    can be counted.
+    can be counted. With ``pairs`` the mean is over pairs of rows: it is at most n/2 rows, has the tails of ⌊n/2⌋
+    independent values (Hoeffding 1963, §5), and the theorem of Jung et al. does not speak of it.
     """
-    n, half = plan.rows, plan.beta / 2
+    n, half = (plan.rows / 2 if pairs else plan.rows), plan.beta / 2
     width = below if is_below else measurement_width
     off = width(plan, after, half / 3)
     spent = words(plan, before) + math.log(3 / (2 * half))  # two thirds of this half of β; the noise has the rest
     low, high, reason = 0.0, 1.0, NOTHING
     if alone:
-        low, high = _chernoff(max(0.0, center - off) / n, min(n, center + off) / n, spent + math.log(2), n)
+        low, high = _chernoff(max(0.0, center - off) / n, min(n, center + off) / n, spent + math.log(2), math.floor(n))
         reason = FEW_WORDS
     beyond = math.expm1(plan.epsilon) if plan.epsilon < 1 else 1.0
-    if beyond < 1:
+    if beyond < 1 and not pairs:
         extra = beyond + transfer.jung_extra(plan.delta, SPARED * half, half)
         wide = width(plan, after, SPARED * half) / n + extra
         if 2 * wide < high - low:
@@ -176,10 +178,35 @@ def interval(
     return max(0.0, low), min(1.0, high), reason
 
 
+def interval_of_pairs(
+    plan: HoldoutPlan, before: QuestionCounts, after: QuestionCounts, center: float, is_below: bool, alone: bool = True
+) -> tuple[float, float, str]:
+    """Return an interval for a population's mean over pairs of rows, where the sum over pairs is at most n/2."""
+    return interval(plan, before, after, center, is_below, alone, pairs=True)
+
+
 def on_sample(plan: HoldoutPlan, questions: int, rounds: int) -> float:
     """Return a bound, as a fraction, on the distance of all these answers from the holdout's own values, with 1 − β."""
     last = QuestionCounts(questions, questions, rounds, 0, rounds)
     return max(below(plan, last, plan.beta), measurement_width(plan, last, plan.beta)) / plan.rows
+
+
+def on_population(plan: HoldoutPlan, questions: int) -> float:
+    """Return a bound on the distance of k scores from the population's values, with 1 − β, if all rounds are used.
+
+    It is the width of the last score's interval (``interval``). A Chernoff interval reaches at most √(spent/2n) beyond
+    its ends, by Pinsker's inequality.
+    """
+    rounds, half, n = min(plan.rounds, questions), plan.beta / 2, plan.rows
+    last = QuestionCounts(questions, questions, rounds, 0, rounds)
+    off = max(below(plan, last, half / 3), measurement_width(plan, last, half / 3))
+    spent = words(plan, last) + math.log(3 / (2 * half)) + math.log(2)
+    found = off / n + math.sqrt(spent / (2 * n))
+    beyond = math.expm1(plan.epsilon) if plan.epsilon < 1 else 1.0
+    if beyond < 1:
+        wide = max(below(plan, last, SPARED * half), measurement_width(plan, last, SPARED * half)) / n
+        found = min(found, wide + beyond + transfer.jung_extra(plan.delta, SPARED * half, half))
+    return min(1.0, found)
 
 
 def split_questions(budget: Budget, rows: int, error: float, beta: float) -> int:

@@ -15,6 +15,7 @@ from hedgerow.privacy.entry import Entry
 from hedgerow.privacy.events import Event, Planned
 from hedgerow.privacy.filter import FIT, Filter, Standing
 
+ALL = "*"  # the name of the cap of all analysts together
 EVERYBODY = ""  # the analyst on whose behalf a session is opened: what is learned then serves everybody
 
 
@@ -36,7 +37,7 @@ class Caps:
     """The caps of a ledger, and what each analyst has spent.
 
     A cap holds in each block separately, because nobody is in two blocks. The cap of a project holds for all of its
-    analysts together.
+    analysts together, and the cap named ``*`` for all analysts of the table.
     """
 
     def __init__(self, budget: Budget, author: Author, amounts: dict[str, float], by: dict[str, Fraction]) -> None:
@@ -52,14 +53,18 @@ class Caps:
         self.amounts.update(cap_in(line, self._budget))
 
     @property
-    def left(self) -> float:
-        """The rest of the tightest cap that the author is under, or infinity without a cap."""
-        return min((float(max(Fraction(0), cap - spent)) for _, cap, spent in self._above()), default=float("inf"))
+    def tightest(self) -> tuple[float, str]:
+        """The rest of the tightest cap that the author is under and its name, or infinity without a cap."""
+        rests = ((float(max(Fraction(0), cap - spent)), name) for name, cap, spent in self._above())
+        return min(rests, default=(float("inf"), EVERYBODY))
 
     def _above(self) -> list[tuple[str, Fraction, Fraction]]:
         """Return each cap that the author is under: its name, its amount, and how much of it is spent."""
         parts = self._author.who.split("/")
         found = []
+        if ALL in self.amounts and self._author.who != EVERYBODY:
+            all_together = (spent for who, spent in self.by.items() if who != EVERYBODY)
+            found.append((ALL, Fraction(self.amounts[ALL]), sum(all_together, Fraction(0))))
         for name in ("/".join(parts[: i + 1]) for i in range(len(parts))):
             if name in self.amounts:
                 inside = (spent for who, spent in self.by.items() if who == name or who.startswith(f"{name}/"))
@@ -95,7 +100,13 @@ class CappedFilter(Filter):
     @property
     def remaining(self) -> float:
         """The amount left: the least of what is left of the budget and of the caps that the session is under."""
-        return min(super().remaining, self._caps.left)
+        return min(super().remaining, self._caps.tightest[0])
+
+    @property
+    def limit(self) -> str:
+        """The budget, or the tightest cap if less is left of it."""
+        left, name = self._caps.tightest
+        return f"the cap of {name!r}" if left < super().remaining else super().limit
 
     def admit(self, planned: tuple[Event, ...], costs: Sequence[float]) -> float:
         """Return the cost of the events, or refuse them, also by the caps."""

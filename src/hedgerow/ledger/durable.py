@@ -19,7 +19,7 @@ from hedgerow.errors import InvalidInput
 from hedgerow.ledger import account, replay, snapshots
 from hedgerow.ledger import spending as views
 from hedgerow.ledger.binding import Binding
-from hedgerow.ledger.caps import EVERYBODY, Author, CappedFilter, Caps
+from hedgerow.ledger.caps import ALL, EVERYBODY, Author, CappedFilter, Caps
 from hedgerow.ledger.chain import Head
 from hedgerow.ledger.log import StoredLog
 from hedgerow.ledger.shared_chain import SharedChain, require_version
@@ -108,7 +108,11 @@ class Durable(Ledger):
         appended to the store's first one.
         """
         Filter(budget, slack)  # refuses a wrong budget before anything is written
-        author = Author(account.checked_name("who", who), is_opening=binding is not None)
+        if who == ALL:
+            raise InvalidInput(
+                f"An analyst must have another name than {ALL!r}. Found the name of the cap of all. Rename it."
+            )
+        author = Author(account.checked_name("analyst", who), is_opening=binding is not None)
         place = 0
         store.create()
         with store.turn():
@@ -248,7 +252,8 @@ class Durable(Ledger):
         """Set the largest part of the budget that ``who`` may spend, as an ε at the budget's δ. A cap can be set again.
 
         A cap holds in each block separately, because nobody is in two blocks. A session of ``who="heart/ana"`` is under
-        the cap of the project ``"heart"``, which all analysts of the project share, and under its own cap.
+        the cap of the project ``"heart"``, which all analysts of the project share, and under its own cap. All analysts
+        together are under the cap of ``"*"``.
         """
         amount = dataclasses.replace(self.budget, epsilon=epsilon).total
         if amount > self.budget.total or not account.checked_name("who", who):
@@ -261,6 +266,17 @@ class Durable(Ledger):
             self._parts.log.write(replay.CAP, replay.body(who=who, amount=amount, epsilon=float(epsilon)))
             self._parts.caps.amounts[who] = amount
 
+    @property
+    def caps(self) -> dict[str, float]:
+        """The caps that are set, in the budget's currency, by the name of the analyst or project."""
+        self.refresh()
+        return dict(self._parts.caps.amounts)
+
+    def is_capped(self, who: str) -> bool:
+        """Return True if an analyst is under a cap of its own, and not only under that of a project."""
+        self.refresh()
+        return who in self._parts.caps.amounts
+
     def spending(self, days: float | None = None) -> pd.DataFrame:
         """Return how much each analyst charged on each day (UTC), in the budget's currency.
 
@@ -268,7 +284,16 @@ class Durable(Ledger):
         """
         return views.spending(self._store, self.budget, days, self._parts.chain.block)
 
+    def authors(self) -> Sequence[tuple[str, float]]:
+        """Return who was billed for each entry of this block, and when."""
+        return views.authors(self._store, self._parts.chain.block)
+
     # Checks
+
+    @property
+    def identity(self) -> str:
+        """The hash of the first line, which no other ledger has."""
+        return next(self._store.lines(upto=1)).hash
 
     @property
     def head(self) -> Head:

@@ -15,6 +15,7 @@ from hedgerow.ledger import spending as views
 from hedgerow.ledger.account import account_of
 from hedgerow.ledger.caps import EVERYBODY, cap_in
 from hedgerow.ledger.chain import Head
+from hedgerow.ledger.snapshots import StoredContent
 from hedgerow.ledger.store import Store
 from hedgerow.ledger.urls import store_at
 from hedgerow.privacy.budget import Budget
@@ -69,6 +70,16 @@ class Reading:
                 "ledger verify`."
             )
         return parts
+
+    @property
+    def opening_rows(self) -> float | None:
+        """The number of rows, or its estimate, by the engine's last snapshot.
+
+        None if there is no snapshot that this version can resume: the table is then needed to rebuild the engine.
+        """
+        state = StoredContent(self._store, self.budget, self._block).state
+        opened = state.get("opened") if isinstance(state, dict) else None
+        return float(opened["rows"]) if isinstance(opened, dict) and "rows" in opened else None
 
     @property
     def caps(self) -> dict[str, float]:

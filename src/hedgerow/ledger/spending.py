@@ -102,6 +102,11 @@ def imported(lines: Iterator[str]) -> Iterator[Line]:
     return checked((Line(**parse(line)) for line in lines), Head())
 
 
+def authors(store: Store, block: int = 0) -> list[tuple[str, float]]:
+    """Return the analyst and the time of each charge, in order."""
+    return [(line.who, line.time / 1e6) for line in store.lines(kinds=(replay.of_block(replay.CHARGE, block),))]
+
+
 def spending(store: Store, budget: Budget, days: float | None, block: int = 0) -> pd.DataFrame:
     """Return the sum of the charges of each analyst and day (UTC).
 

@@ -56,8 +56,12 @@ class Sqlite(Store):
         """Return a new connection whose commits wait for the disk."""
         connection = _connected(self._path, self.wait)
         # fullfsync: on macOS a plain fsync does not wait for the disk; elsewhere it has no effect
-        for pragma in ("journal_mode = WAL", "synchronous = FULL", "fullfsync = ON", f"wal_autocheckpoint = {LOG}"):
-            connection.execute(f"PRAGMA {pragma}")
+        try:
+            for pragma in ("journal_mode = WAL", "synchronous = FULL", "fullfsync = ON", f"wal_autocheckpoint = {LOG}"):
+                connection.execute(f"PRAGMA {pragma}")
+        except BaseException:  # the file is no database, or the wait was interrupted
+            connection.close()
+            raise
         return connection
 
     def _is_lost(self, connection: sqlite3.Connection) -> bool:

@@ -49,6 +49,8 @@ class Hypothesis:
     ``cliques``: attribute sets that are known to be added later.
     ``dense``: True keeps one array over the whole universe, False never does. By default that is done where the
         universe is small or a tree would save little.
+    ``final``: True if factors are added once and then only asked for marginals. Nothing is compiled for it then, up to
+        a moderate size.
     """
 
     def __init__(
@@ -58,8 +60,9 @@ class Hypothesis:
         cliques: Iterable[Iterable[str]] = (),
         *,
         dense: bool | None = None,
+        final: bool = False,
     ) -> None:
-        self.universe, self.dense = universe, dense
+        self.universe, self.dense, self._final = universe, dense, final
         # A quarter of the memory in force leaves room for the answers that are computed from the tables.
         self.memory_limit = min(MEMORY, _memory.in_force() // 4) if memory_limit is None else memory_limit
         self._sets: frozenset[Names] = frozenset(universe.order(c) for c in cliques)
@@ -198,7 +201,7 @@ class Hypothesis:
                 self._join_factors(self._factors.items()) if len(beliefs) == 1 else self._factors.items()
             ):
                 self._tree.add(beliefs, names, table)
-            self._tree.calibrate_flat(flat)
+            (self._tree.calibrate_once if self._final else self._tree.calibrate_flat)(flat)
             self._beliefs, self._beliefs_shared, self._total, self._small = beliefs, False, 1.0, None
             self._range, self._updates, self._waiting = 0.0, 0, []
         self._caught_up(())
@@ -276,7 +279,7 @@ class Hypothesis:
     def _remember(self, names: Names, table: Array) -> Array:
         """Cache a marginal, read-only; empty the cache when it is full."""
         self._cached_bytes += table.nbytes
-        if self._cached_bytes > self.memory_limit // 16:
+        if self._cached_bytes > self.memory_limit // 8:
             self._forget()
         table.flags.writeable = False
         self._cache[names] = table

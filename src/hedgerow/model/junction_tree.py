@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 BYTES_PER_CELL = 16  # memory per cell of a clique: its beliefs and one temporary of the same shape
 FEW_CLIQUES, FEW_CELLS = 8, 1 << 14  # a tree of at most this size is calibrated without compiled code
+ONCE_CLIQUES, ONCE_CELLS = 256, 1 << 20  # so is a larger one that is calibrated only once
 LOWEST_LOG = -708.0  # exp of anything below counts as 0: it would be subnormal
 
 
@@ -141,6 +142,15 @@ class JunctionTree:
         """
         if len(self.cliques) <= FEW_CLIQUES and self.cells <= FEW_CELLS:
             return self._calibrate_by_arrays(self.split(flat))
+        return self._calibrate_by_loops(flat)
+
+    def calibrate_once(self, flat: Array) -> float:
+        """Calibrate a tree that is calibrated once, as ``calibrate_flat`` does, without compiled code up to a larger size."""
+        if len(self.cliques) <= ONCE_CLIQUES and self.cells <= ONCE_CELLS:
+            return self._calibrate_by_arrays(self.split(flat))
+        return self._calibrate_by_loops(flat)
+
+    def _calibrate_by_loops(self, flat: Array) -> float:
         from hedgerow.model import kernels
 
         plan, indices, separators = self._program
@@ -182,7 +192,7 @@ class JunctionTree:
         if self.home(attributes) is None:
             return self.eliminate(beliefs, attributes, {}, memory_limit=memory_limit)
         home, fold = self.marginal_plan(attributes)
-        return fold.sum(beliefs[home])
+        return fold.sum_in_order(beliefs[home])
 
     def eliminate(
         self,

@@ -11,12 +11,14 @@ import math
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hedgerow._compiled import compile_lazily
 from hedgerow._types import Array
 
 CHUNK = 2048  # cells summed into one accumulator, so that rounding errors grow only with the number of chunks
 LOWEST = -708.0  # exp of anything below counts as 0: it would be subnormal
+LONG_RUN = 200  # without compiled code, runs of at least this length are added one by one
 SAFE_RANGE = 600.0  # if log potentials span less than this, no exp underflows and one common maximum is enough
 
 
@@ -144,7 +146,59 @@ def fold_sum(values: Array, outer: Any, middle: Any, length: int, constant: bool
             start += length
 
 
-@compile_lazily("contract")
+def _fold_places(outer: Any, middle: Any, length: int, constant: bool) -> NDArray[np.int64]:
+    """Return the place in the table for each cell of the array, in the order of memory."""
+    runs = np.add.outer(outer, middle).reshape(-1, 1)
+    return np.ascontiguousarray(
+        np.broadcast_to(runs if constant else runs + np.arange(length), (runs.size, length))
+    ).reshape(-1)
+
+
+def _sum_in_order_plainly(values: Array, outer: Any, middle: Any, length: int, constant: bool, sums: Array) -> None:
+    """Add values to sums that are 0, as ``fold_sum_in_order`` does."""
+    if length >= LONG_RUN and not constant:
+        for run, base in zip(values.reshape(-1, length), np.add.outer(outer, middle).reshape(-1).tolist(), strict=True):
+            sums[base : base + length] += run
+        return
+    sums[:] = np.bincount(_fold_places(outer, middle, length, constant), values, sums.size)
+
+
+@compile_lazily(plain=_sum_in_order_plainly)
+def fold_sum_in_order(values: Array, outer: Any, middle: Any, length: int, constant: bool, sums: Array) -> None:
+    """Add values to sums that are 0, each sum in the order of memory, so that NumPy can give the same bits."""
+    start = 0
+    if length == 1:
+        for o in range(outer.size):
+            base, v = outer[o], values[start : start + middle.size]
+            for m in range(middle.size):
+                sums[np.uint64(base + middle[m])] += v[m]
+            start += middle.size
+        return
+    for o in range(outer.size):
+        for m in range(middle.size):
+            base, v = outer[o] + middle[m], values[start : start + length]
+            if constant:
+                total = sums[base]
+                for i in range(length):
+                    total += v[i]
+                sums[base] = total
+            else:
+                s = sums[base : base + length]
+                for i in range(length):
+                    s[i] += v[i]
+            start += length
+
+
+def _fold_add_plainly(values: Array, outer: Any, middle: Any, length: int, constant: bool, table: Array) -> None:
+    """Add the table to values, in place, as ``fold_add`` does."""
+    if length >= LONG_RUN:
+        for run, base in zip(values.reshape(-1, length), np.add.outer(outer, middle).reshape(-1).tolist(), strict=True):
+            run += table[base] if constant else table[base : base + length]
+        return
+    values += table[_fold_places(outer, middle, length, constant)]
+
+
+@compile_lazily("contract", plain=_fold_add_plainly)
 def fold_add(values: Array, outer: Any, middle: Any, length: int, constant: bool, table: Array) -> None:
     """Add the table to values, in place."""
     start = 0
@@ -259,7 +313,13 @@ def fold_exp(values: Array, outer: Any, middle: Any, length: int, constant: bool
             start += length
 
 
-@compile_lazily()
+def _extremes_plainly(values: Array) -> tuple[float, float]:
+    """Return what ``extremes`` finds."""
+    low, high = float(values.min()), float(values.max())
+    return (low, high) if math.isfinite(low) and math.isfinite(high) else (math.nan, math.nan)
+
+
+@compile_lazily(plain=_extremes_plainly)
 def extremes(values: Array) -> tuple[float, float]:
     """Return the least and the greatest value; NaN if any is not finite.
 

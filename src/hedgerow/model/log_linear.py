@@ -221,7 +221,7 @@ class LogLinear:
 
     def hypothesis(self, memory_limit: int | None = None) -> Hypothesis:
         """Return the model as a hypothesis."""
-        made = Hypothesis(self.universe, memory_limit)
+        made = Hypothesis(self.universe, memory_limit, final=True)
         made.add_factors(dict(zip(self.tops, self.tables(), strict=True)))
         return made
 

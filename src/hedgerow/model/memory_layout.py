@@ -62,6 +62,14 @@ class Fold:
         kernels.fold_sum(values.reshape(-1), self.outer, self.middle, self.length, self.constant, sums)
         return self._narrow_sums(sums)
 
+    def sum_in_order(self, values: Array) -> Array:
+        """Return the sums of the array over all other axes, the same to the last bit with and without compiled code."""
+        if values.size <= FEW_CELLS:
+            return self.sum(values)
+        sums = np.zeros(self.size)
+        kernels.fold_sum_in_order(values.reshape(-1), self.outer, self.middle, self.length, self.constant, sums)
+        return self._narrow_sums(sums)
+
     def add(self, values: Array, table: Array) -> None:
         """Add the table to the array, in place."""
         if values.size <= FEW_CELLS:

@@ -344,7 +344,8 @@ class CliqueTable:
             if away and found.size < SCATTERED:
                 found = np.ascontiguousarray(found.sum(axis=away))
             elif away:
-                found = fold(found.shape, tuple(i for i, n in enumerate(self.names) if n in names)).sum(found)
+                kept = tuple(i for i, n in enumerate(self.names) if n in names)
+                found = fold(found.shape, kept).sum_in_order(found)
             self._make_room(found.size)
             self._sums[names] = found
         return self._sums[names]
@@ -356,9 +357,7 @@ class CliqueTable:
             inside = np.array([n in part for n in names], bool)
             found = np.empty(self.size(names), np.int64)
             if found.size <= FEW_CELLS:
-                strides = np.cumprod(np.append(1, np.where(inside, shape, 1)[:0:-1]))[::-1] * inside
-                lines = [stride * np.arange(size) for stride, size in zip(strides, shape, strict=True)]
-                found[:] = functools.reduce(np.add.outer, lines, np.zeros((), np.int64)).reshape(-1)
+                _places_plainly(shape, inside, found)
             else:
                 _places(shape, inside, found)
             self._make_room(found.size)
@@ -391,7 +390,14 @@ class CliqueTable:
         return found
 
 
-@compile_lazily()
+def _places_plainly(shape: Any, inside: Any, found: Any) -> None:
+    """Find what ``_places`` finds."""
+    strides = np.cumprod(np.append(1, np.where(inside, shape, 1)[:0:-1]))[::-1] * inside
+    lines = [stride * np.arange(size) for stride, size in zip(strides, shape, strict=True)]
+    found[:] = functools.reduce(np.add.outer, lines, np.zeros((), np.int64)).reshape(-1)
+
+
+@compile_lazily(plain=_places_plainly)
 def _places(shape: Any, inside: Any, found: Any) -> None:
     """Find, for each cell of a table, its place among the cells of the attributes ``inside``."""
     found[0] = 0
@@ -406,7 +412,30 @@ def _places(shape: Any, inside: Any, found: Any) -> None:
             stride *= shape[axis]
 
 
-@compile_lazily("contract")
+def _through_plainly(table: Array, sources: Any, targets: Any, given: Array, found: Array) -> None:
+    """Add to ``found`` as ``_through`` does."""
+    terms = np.empty_like(found)
+    for cells in _in_turn(targets, len(found)):
+        np.take(given, sources[cells], axis=0, out=terms, mode="clip")
+        terms *= table[cells, None]
+        found += terms
+
+
+def _pass_messages_plainly(values: Array, sources: Any, targets: Any, given: Array, found: Array) -> None:
+    """Add to ``found`` as ``_pass_messages`` does."""
+    for cells in _in_turn(targets, len(found)):
+        found += values[cells, :, None] * given[sources[cells], None, :]
+
+
+def _in_turn(targets: NDArray[np.int64], count: int) -> NDArray[np.int64]:
+    """Return rows of cells: in each row one for each target, which all have equally many, in the order of memory."""
+    return np.ascontiguousarray(np.argsort(targets, kind="stable").reshape(count, -1).T)
+
+
+# Neither contracts products and sums, so that the plain functions give the same bits.
+
+
+@compile_lazily(plain=_through_plainly)
 def _through(table: Array, sources: Any, targets: Any, given: Array, found: Array) -> None:
     """Add table·given[source] to found[target], a row for each cell."""
     for i in range(table.size):
@@ -415,7 +444,7 @@ def _through(table: Array, sources: Any, targets: Any, given: Array, found: Arra
             onto[r] += t * row[r]
 
 
-@compile_lazily("contract")
+@compile_lazily(plain=_pass_messages_plainly)
 def _pass_messages(values: Array, sources: Any, targets: Any, given: Array, found: Array) -> None:
     """Add values ⊗ given[source] to found[target], a matrix for each cell.
 

@@ -115,6 +115,14 @@ def eliminate_few(
     return order, maximal
 
 
+def _eliminate_plainly(near: Words, weights: Array, fill_first: bool, order: Any, maximal: Any) -> None:
+    """Eliminate as ``eliminate`` does, in Python."""
+    found, largest = eliminate_few(masks_of(near), weights.tolist(), fill_first)
+    order[:], maximal[:] = [v for v, _ in found], largest
+    around = dict(found)
+    near[:] = words(len(near), [around[v] for v in range(len(near))])
+
+
 def cells_with_few(near: list[int], sizes: Sequence[int], joined: Sequence[int]) -> list[int]:
     """Return what ``cells_with_each`` finds, on masks that are Python integers: nothing is compiled."""
     weights, found = [math.log2(size) for size in sizes], []
@@ -129,7 +137,7 @@ def cells_with_few(near: list[int], sizes: Sequence[int], joined: Sequence[int])
     return found
 
 
-@compile_lazily()
+@compile_lazily(plain=_eliminate_plainly)
 def eliminate(near: Words, weights: Array, fill_first: bool, order: Any, maximal: Any) -> None:
     """Eliminate attributes greedily: least fill-in first, or fewest cells first; ties by position.
 

@@ -1,150 +1,44 @@
-"""Rank the mechanisms for a stated workload, by their guarantees and by a trial of the practical profile."""
+"""Rank the mechanisms for a stated workload, by their guarantees and by a trial of the practical profile.
+
+Any one of rows, error, number of questions, β, ε and δ follows from the others, by bisection on the exact bounds.
+"""
 
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, get_args
 
-from hedgerow import _html
 from hedgerow._checks import number, whole
-from hedgerow._json import readable
 from hedgerow._progress import phases, tell
-from hedgerow.errors import InvalidInput
+from hedgerow.convex.minimize import BoundMinimize, bound_convex
+from hedgerow.errors import InvalidInput, TooLarge
 from hedgerow.generalise.statement import population_statement
 from hedgerow.planning import simulation
-from hedgerow.planning.theorems import mechanisms
+from hedgerow.planning.lower_bounds import lower_bounds
+from hedgerow.planning.report import Option, Plan
+from hedgerow.planning.theorems import (
+    About,
+    Goal,
+    Mechanism,
+    Unknown,
+    convex_mechanisms,
+    matrix_mechanism,
+    mechanisms,
+    solve,
+)
 from hedgerow.privacy.budget import Budget
+from hedgerow.profiles import checked_workload
+from hedgerow.query.bound import Bound
 from hedgerow.query.counts import Query
+from hedgerow.query.counts import bound as bound_to
 from hedgerow.query.workloads import Workload
 from hedgerow.universe.universe import Universe
+from hedgerow.workload_reading import read_workload
 
-
-@dataclass(frozen=True)
-class Option:
-    """One mechanism in a plan.
-
-    - ``how``: the way to use it. ``by``: the theorem or simulation that the numbers come from.
-    - ``error``: at the stated rows all answers are within it, with probability 1 − β. None if there is no such bound.
-    - ``rows``: the number of rows that the stated accuracy needs. None if it is not known.
-    - ``simulated``: True if ``error`` and ``rows`` come from simulated sessions. They are then examples and no bounds:
-      ``error`` is the widest bar of one such session, and a session on another table may have wider ones.
-    - ``typical``: the mean error in a simulation.
-    """
-
-    mechanism: str
-    adaptive: bool
-    how: str
-    by: str
-    error: float | None = None
-    rows: float | None = None
-    typical: float | None = None
-    simulated: bool = False
-
-
-@dataclass(frozen=True)
-class Plan:
-    """The options that ``hr.plan`` found, with the facts that they rest on.
-
-    Attributes
-    ----------
-    options : tuple of Option
-        One option for each mechanism, the best first.
-    epsilon, delta : float
-        The privacy budget.
-    cells, queries : int
-        The size of the universe, and the number of questions.
-    beta : float
-        The probability that some answer is farther off than promised.
-    rows, accuracy : int or float, optional
-        The number of rows and the wanted error, as given to ``hr.plan``.
-    population : str or None
-        What follows for the population from which the rows are drawn, if ``rows`` is given.
-    """
-
-    options: tuple[Option, ...]
-    epsilon: float
-    delta: float
-    cells: int
-    queries: int
-    beta: float
-    rows: int | None
-    accuracy: float | None
-    population: str | None
-
-    @property
-    def best(self) -> Option:
-        """The best option."""
-        return self.options[0]
-
-    @property
-    def sentence(self) -> str:
-        """The recommendation, as one sentence."""
-        best, asked = self.best, f"{self.queries:,} questions at ε = {self.epsilon:g}, δ = {self.delta:g}"
-        kind = "Questions may depend on answers." if best.adaptive else "Questions must be known in advance."
-        if self.rows is not None:
-            if best.error is None:
-                return (
-                    f"No mechanism promises anything for {asked} with {self.rows:,} rows. Spend more, ask less, or use "
-                    "coarser columns."
-                )
-            about = f"{asked} about {self.rows:,} rows: {best.mechanism} ({best.how})"
-            if best.simulated:
-                return (
-                    f"{about}. The bars of a simulated session were at most ± {best.error:.3g}, which is no bound: on "
-                    f"your table they may be wider. The bars that a session states hold for all of its answers "
-                    f"together with probability {1 - self.beta:.0%}. {kind}"
-                )
-            return (
-                f"{about} promises an error of at most ± {best.error:.3g} for every answer, with probability "
-                f"{1 - self.beta:.0%} for all of them together. {kind}"
-            )
-        if best.rows is None:
-            return (
-                f"No number of rows that was tried promises ± {self.accuracy:g} for {asked}. Spend more, or ask for "
-                "less."
-            )
-        needs = (
-            f"needed about {best.rows:,.0f} rows in a simulation, which is no bound: your table may need more"
-            if best.simulated
-            else f"needs {best.rows:,.0f} rows"
-        )
-        return f"{asked}, each within ± {self.accuracy:g}: {best.mechanism} ({best.how}) {needs}. {kind}"
-
-    @property
-    def json(self) -> str:
-        """The plan as JSON."""
-        record = {**asdict(self), "sentence": self.sentence}
-        return readable(record, indent=1)
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The headings of the table of options."""
-        held = ("error of all answers",) if self.rows is not None else ()
-        needed = (f"rows for ± {self.accuracy:g}",) if self.accuracy is not None else ()
-        return ("mechanism", *held, "typically", *needed, "adaptive", "by")
-
-    @property
-    def lines(self) -> list[tuple[str, ...]]:
-        """The options as rows of text, under ``columns``."""
-        found = []
-        for o in self.options:
-            held = (_error(o),) if self.rows is not None else ()
-            needed = (_rows(o),)
-            typical = "–" if o.typical is None else f"± {o.typical:.2g}"
-            adaptive = "yes" if o.adaptive else "no"
-            found.append((o.mechanism, *held, typical, *(needed if self.accuracy is not None else ()), adaptive, o.by))
-        return found
-
-    def __str__(self) -> str:
-        rows = [self.columns, *self.lines]
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        text = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
-        return "\n".join([*text, self.sentence, *([self.population] if self.population else [])])
-
-    def _repr_html_(self) -> str:
-        said = [self.sentence, *([self.population] if self.population else [])]
-        return _html.table(self.columns, self.lines) + "".join(map(_html.paragraph, said))
+MOST_LISTED = 2000  # questions of a workload that are planned one by one
+MOST_COUNTED = 10**6  # questions of a workload whose VC dimension is bounded by their number
+QUERIES = 100_000  # counts, where their number is not stated
 
 
 def plan(
@@ -153,19 +47,21 @@ def plan(
     budget: Budget,
     rows: int | None = None,
     accuracy: float | None = None,
-    queries: int = 100_000,
+    queries: int | None = None,
     beta: float = 0.05,
-    workload: Workload | list[Query] | None = None,
+    solve_for: Unknown | None = None,
+    workload: Workload | Iterable[Any] | str | None = None,
     public: Any = None,
     simulate: bool = True,
     progress: bool | None = None,
 ) -> Plan:
-    """Rank the mechanisms for k linear questions: by the error at n rows, and by the rows that an accuracy needs.
+    """Rank the mechanisms: by the error at n rows, by the rows that an error needs, or by any other quantity.
 
     A plan is free, because no table is read. Errors are fractions of the rows, and hold for all questions together. The
     errors of the textbook mechanisms come from theorems. Those of the practical profile come from a simulation, on
     uniform independent columns or on rows drawn from ``public``. They are an example and no bound: a session on your
-    table states its own bars, which may be wider.
+    table states its own bars, which may be wider. Convex questions in the workload are planned too; their errors are
+    the excess of their loss over the best.
 
     Parameters
     ----------
@@ -176,17 +72,21 @@ def plan(
     rows : int, optional
         The number of rows, to find the error. Give ``rows``, ``accuracy`` or both.
     accuracy : float, optional
-        The wanted error, between 0 and 1, to find the rows that it needs.
-    queries : int
-        The number of questions.
+        The wanted error, to find the rows that it needs: a fraction of the rows, or an excess in units of the loss.
+    queries : int, optional
+        The number of questions. Default: 100,000 counts, and the convex questions of the workload.
     beta : float
         The probability that some answer is farther off than promised.
-    workload : Workload or list of Query, optional
-        The questions that the simulation asks.
+    solve_for : {"rows", "accuracy", "queries", "beta", "epsilon", "delta"}, optional
+        The quantity to find from all others: the most questions, or the least of anything else. What was given for it
+        is then not used. Default: the error, the rows, or both.
+    workload : Workload, str or iterable, optional
+        The questions that the simulation asks, and convex questions.
     public : pandas.DataFrame, optional
         Rows that are nobody's secret, for the simulation.
     simulate : bool
-        False to leave out the simulation.
+        False to leave out the simulation. There is none for convex questions, nor for ``queries``, ``beta``,
+        ``epsilon`` and ``delta``.
     progress : bool, optional
         True to show progress. By default it is shown where somebody can see it.
 
@@ -198,68 +98,166 @@ def plan(
     ------
     InvalidInput
         If neither ``rows`` nor ``accuracy`` is given, or if a parameter is outside its range.
+
+    Example
+    -------
+    >>> universe = hr.Universe(age=hr.Integers(17, 90), smoker=hr.Flag())
+    >>> facts = {"universe": universe, "rows": 20_000, "accuracy": 0.01, "simulate": False}
+    >>> hr.plan(budget=hr.Budget(1, 1e-9), solve_for="queries", **facts).best.solution  # doctest: +SKIP
     """
     if not isinstance(universe, Universe) or not isinstance(budget, Budget):
         raise InvalidInput("A plan must have universe= and budget=. Found something else. Declare them as for hr.open.")
-    if rows is None and accuracy is None:
-        raise InvalidInput(
-            "A plan must be for rows= or for an accuracy=. Found neither. Say how many rows there are, or what error "
-            "is wanted."
-        )
     n = None if rows is None else whole("rows", rows)
     wanted = None if accuracy is None else number(accuracy)
-    k, β = whole("queries", queries), number(beta)
-    if wanted is not None and not 0 < wanted < 1:
+    β = number(beta)
+    if not 0 < β < 1:
+        raise InvalidInput(f"beta must be between 0 and 1. Found {beta!r}. Give the probability of failure.")
+    workload = read_workload(checked_workload(workload), universe)
+    counts, convex = _questions(workload, universe)
+    if wanted is not None and not (0 < wanted < 1 or (wanted > 0 and convex)):
         raise InvalidInput(
             f"accuracy must be between 0 and 1. Found {accuracy!r}. Give a fraction of the rows, such as 0.01."
         )
-    if not 0 < β < 1:
-        raise InvalidInput(f"beta must be between 0 and 1. Found {beta!r}. Give the probability of failure.")
-    if workload is not None and not isinstance(workload, Workload):
-        workload = list(workload)
-        if any(not isinstance(query, Query) or query.is_convex for query in workload):
-            raise InvalidInput(
-                "The workload of a plan must be counts, tables or means. Found something else. For convex questions "
-                "see hr.erm and docs/erm.md."
-            )
-    options = [_theorem_option(each, n, wanted) for each in mechanisms(budget, k, β, universe.size)]
-    if simulate:
+    n, wanted, solving = _unknown(n, wanted, solve_for)
+    k = None if queries is None else whole("queries", queries)
+    goals = {
+        True: Goal(budget, n or 1.0, wanted or 0.5, k or max(1, len(convex)), β),  # of convex questions
+        False: Goal(budget, n or 1.0, wanted or 0.5, k or QUERIES, β),
+    }
+    found: list[Mechanism] = []
+    if counts is not None:
+        few = isinstance(counts, Workload) and counts.length(universe) <= MOST_COUNTED
+        d = counts.vc_dimension(universe) if few and isinstance(counts, Workload) else None
+        found += mechanisms(universe.size, d)
+        matrix = matrix_mechanism(_list_questions(counts, universe), universe) if counts else None
+        found += [] if matrix is None else [matrix]
+    found += convex_mechanisms(convex, universe.size)
+    options = [_theorem_option(each, goals[each.about == "minimizers"], n, wanted, solving) for each in found]
+    if simulate and counts is not None and solving is None:
+        asked = counts if isinstance(counts, Workload) else counts or None
         with phases(progress):
             options.append(
-                _simulated_option(universe, budget, n, wanted, queries=k, beta=β, workload=workload, public=public)
+                _simulated_option(
+                    universe, budget, n, wanted, queries=k or QUERIES, beta=β, workload=asked, public=public
+                )
             )
-    options.sort(key=lambda o: _rank(o, n is not None))
-    population = None if n is None else str(population_statement(budget, rows=n, asked=k, sample_beta=β))
-    return Plan(tuple(options), budget.epsilon, budget.delta, universe.size, k, β, n, wanted, population)
+    effect = None
+    if simulate and workload is not None and counts is not None and n is not None and solving is None:
+        with phases(progress):
+            tell(lambda: "comparing with a session without the workload")
+            effect = simulation.simulate_workload(
+                universe, budget, n, queries=k or QUERIES, beta=β, workload=asked, public=public
+            )
+    main: About = "counts" if counts is not None else "minimizers"
+    shown = [option for option in options if option is not None]
+    shown.sort(key=lambda o: _rank(o, main, solving, n is not None))
+    population = None if n is None else str(population_statement(budget, rows=n, asked=k or QUERIES, sample_beta=β))
+    limits = (
+        ()
+        if n is None or solving is not None
+        else lower_bounds(budget, n, goals[main == "minimizers"].queries, β, universe.size, convex)
+    )
+    return Plan(
+        tuple(shown), budget.epsilon, budget.delta, universe.size, goals[main == "minimizers"].queries, β, n, wanted, population, solving,
+        tuple(bound for bound in limits if counts is not None or bound.about == "minimizers"),
+        effect,
+    )  # fmt: skip
 
 
-def _theorem_option(mechanism: Any, rows: int | None, accuracy: float | None) -> Option:
-    """Return the option of a mechanism with a theorem."""
-    error = None if rows is None else _useful(mechanism.error(rows))
-    needed = None if accuracy is None else mechanism.rows(accuracy)
-    finite = None if needed is None or math.isinf(needed) else math.ceil(needed)
-    return Option(mechanism.name, mechanism.adaptive, mechanism.how, mechanism.theorem, error, finite)
+def _questions(workload: Any, universe: Universe) -> tuple[Workload | list[Query] | None, list[BoundMinimize]]:
+    """Return the counts of a workload, None if it has convex questions alone, and its convex questions."""
+    if workload is None or isinstance(workload, Workload):
+        return (workload or []), []
+    asked = list(workload)
+    if not all(isinstance(query, Query) for query in asked):
+        raise InvalidInput(
+            "The workload of a plan must be counts, tables, means or minimizations. Found something else. Give questions."
+        )
+    if not asked:
+        raise InvalidInput("workload must have at least one question. Found none. Give questions, or leave it out.")
+    counts = [query for query in asked if not query.is_convex]
+    return (counts or None), bound_convex(asked, universe)
+
+
+def _list_questions(counts: Workload | list[Query], universe: Universe) -> list[Bound[Any]]:
+    """Return the questions of a workload, bound; none if they are too many or too large to plan them one by one."""
+    if (counts.length(universe) if isinstance(counts, Workload) else len(counts)) > MOST_LISTED:
+        return []
+    try:
+        asked = counts.on(universe) if isinstance(counts, Workload) else counts
+        return [bound_to(query, universe) for query in asked]
+    except TooLarge:
+        return []
+
+
+def _unknown(
+    rows: int | None, accuracy: float | None, solve_for: Unknown | None
+) -> tuple[int | None, float | None, Unknown | None]:
+    """Return rows and accuracy as far as they are used, and the unknown if it is neither of them."""
+    if solve_for is not None and solve_for not in get_args(Unknown):
+        raise InvalidInput(f"solve_for must be one of {', '.join(get_args(Unknown))}. Found {solve_for!r}. Choose one.")
+    if solve_for == "rows":
+        rows = None
+    if solve_for == "accuracy":
+        accuracy = None
+    needs = {"rows": accuracy is not None, "accuracy": rows is not None, None: rows is not None or accuracy is not None}
+    if not needs.get(solve_for, rows is not None and accuracy is not None):
+        raise InvalidInput(
+            "A plan must be for a number of rows or for an accuracy, and for both if solve_for is another quantity. Found too "
+            "few. Give the number of rows (rows=20_000, or --rows 20000) or the error that you want (accuracy=0.01, or "
+            "--accuracy 0.01)."
+        )
+    return rows, accuracy, None if solve_for in ("rows", "accuracy") else solve_for
+
+
+def _theorem_option(
+    mechanism: Mechanism, goal: Goal, rows: int | None, accuracy: float | None, solving: Unknown | None
+) -> Option | None:
+    """Return the option of a mechanism with a theorem; None if it cannot promise anything for such questions."""
+    error = needed = solution = None
+    if solving is not None:
+        solution = solve(mechanism, goal, solving)
+        goal = goal if solution is None else goal.having(solving, solution)
+    else:
+        if accuracy is not None:
+            needed = solve(mechanism, goal, "rows")
+        if rows is not None:
+            error = solve(mechanism, goal, "accuracy")
+        if rows is None:
+            goal = goal if needed is None else goal.having("rows", needed)
+        else:
+            goal = goal if error is None else goal.having("accuracy", error)
+    if mechanism.in_expectation and error is None and needed is None and solution is None:
+        return None  # a solver for other losses, sets or budgets
+    known = mechanism.typical is not None and solving is None and (error is not None or needed is not None)
+    typical = mechanism.typical(goal) if known and mechanism.typical is not None else None
+    return Option(
+        mechanism.name, mechanism.adaptive, mechanism.how, mechanism.theorem, error, needed, typical,
+        interval=None if typical is None else (typical, typical), about=mechanism.about,
+        solution=solution, in_expectation=mechanism.in_expectation, runs=mechanism.runs(goal),
+    )  # fmt: skip
 
 
 def _simulated_option(
     universe: Universe, budget: Budget, rows: int | None, accuracy: float | None, **about: Any
 ) -> Option:
     """Return the option of the practical profile. Its numbers are those of simulated sessions, and no bounds."""
-    error = needed = typical = None
+    error = needed = typical = interval = None
     on = "uniform columns" if about["public"] is None else "public rows"
     by = f"simulation on {on}"
     if rows is not None:
         tell(lambda: "trying the practical profile")
         found = simulation.simulate_session(universe, budget, rows, **about)
-        error, typical = _useful(found.error), found.typical
+        error, typical, interval = _useful(found.error), found.typical, found.interval
         if found.rows < rows:
             by += f", {found.rows:,} of them"
     if accuracy is not None:
         tell(lambda: "looking for the rows that the practical profile needs")
         tried, enough = simulation.rows_for(accuracy, universe, budget, rows or 20_000, **about)
         needed = float(tried.rows) if enough else None
-        typical = tried.typical if typical is None else typical
-    return Option("practical profile", True, "hr.open", by, error, needed, typical, simulated=True)
+        if typical is None:
+            typical, interval = tried.typical, tried.interval
+    return Option("practical profile", True, "hr.open", by, error, needed, typical, simulated=True, interval=interval)
 
 
 def _useful(error: float | None) -> float | None:
@@ -267,21 +265,10 @@ def _useful(error: float | None) -> float | None:
     return error if error is not None and error < 1 else None
 
 
-def _rank(option: Option, by_error: bool) -> float:
-    found = option.error if by_error else option.rows
-    return math.inf if found is None else found
-
-
-def _error(option: Option) -> str:
-    """Show the error of an option: a bound, or what a simulation showed."""
-    if option.error is None:
-        return "no bound"
-    return f"{'about' if option.simulated else 'at most'} {option.error:.3g}"
-
-
-def _rows(option: Option) -> str:
-    """Show the rows of an option: enough by a theorem, or enough in a simulation."""
-    if option.rows is None:
-        return "–"
-    rows = f"{option.rows:,.0f}" if option.rows < 1e9 else f"{option.rows:.2g}"
-    return f"about {rows}" if option.simulated else rows
+def _rank(option: Option, main: About, solving: Unknown | None, by_error: bool) -> tuple[bool, bool, float]:
+    """Return the place of an option: those for the main questions first, then those that run, then by what was found."""
+    if solving is not None:
+        found = option.solution if option.solution is None or solving != "queries" else -option.solution
+    else:
+        found = option.error if by_error else option.rows
+    return option.about != main, not option.runs, math.inf if found is None else found

@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import math
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,6 +30,7 @@ from hedgerow.unsafe import unsafe_answer
 DENSE = 1 << 16
 MOST = 200_000  # the largest number of rows that are drawn one by one
 ASKED = 40  # the largest number of the workload's questions that are asked
+SPREAD = 2.0  # a real table's mean error is within this factor of the simulated one, see benchmarks/plan.py
 SEED = 0  # the noise may be repeatable, because the rows are public
 
 
@@ -38,7 +39,9 @@ class SimulatedErrors:
     """The errors of a simulated session.
 
     ``error`` is the widest guaranteed bar, which holds for all questions together, or None if some answer has no bar.
-    ``typical`` and ``largest`` are the mean and the largest distance of the answers from the truth.
+    ``typical`` and ``largest`` are the mean and the largest distance of the answers from the truth. ``interval`` is
+    where the mean of a session on a real table was found: between half and twice that of the simulation
+    (docs/benchmarks-plan.md).
     """
 
     rows: int
@@ -46,27 +49,80 @@ class SimulatedErrors:
     typical: float
     largest: float
 
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The least and the largest mean error to expect on a real table."""
+        return self.typical / SPREAD, self.typical * SPREAD
+
 
 def simulate_session(
     universe: Universe, budget: Budget, rows: int, *, queries: int, beta: float,
     workload: Any = None, public: Any = None,
 ) -> SimulatedErrors:  # fmt: skip
     """Run one session on public rows, and return its errors."""
+    data = _quietly(draw_rows, universe, rows, public)
+    about = {"queries": queries, "beta": beta, "workload": workload}
+    return _errors(universe, budget, data, about, [questions(universe, workload)])[0]
+
+
+@dataclass(frozen=True)
+class WorkloadEffect:
+    """Typical errors of the workload's questions and of others, in sessions opened with and without the workload.
+
+    The other questions are tables of three columns, or of two if there are only two.
+    """
+
+    declared: float
+    others: float
+    declared_without: float
+    others_without: float
+
+    def __str__(self) -> str:
+        return (
+            f"With this workload its questions are typically off by {self.declared:.2g}, without it by "
+            f"{self.declared_without:.2g}; other questions by {self.others:.2g}, without it by "
+            f"{self.others_without:.2g} (simulated)."
+        )
+
+
+def simulate_workload(
+    universe: Universe, budget: Budget, rows: int, *, queries: int, beta: float, workload: Any, public: Any = None
+) -> WorkloadEffect:
+    """Run a session with the workload and one without it on the same public rows, and compare their errors."""
+    data = _quietly(draw_rows, universe, rows, public)
+    asked = [questions(universe, workload), questions(universe, None)]
+    with_it, without = (
+        _errors(universe, budget, data, {"queries": queries, "beta": beta, "workload": each}, asked)
+        for each in (workload, None)
+    )
+    return WorkloadEffect(with_it[0].typical, with_it[1].typical, without[0].typical, without[1].typical)
+
+
+def _errors(
+    universe: Universe, budget: Budget, data: DataSource, about: dict[str, Any], asked: Sequence[Sequence[Query]]
+) -> list[SimulatedErrors]:
+    """Open a session on public rows, and return the errors of each list of questions."""
+
+    def ask() -> list[list[Any]]:
+        session = open_session(data, universe=universe, budget=budget, seed=SEED, progress=False, **about)
+        return [session.ask_all(each, resolution="bins", progress=False) for each in asked]
+
+    found = []
+    for answers in _quietly(ask):
+        off = [np.abs(np.asarray(a.value) - unsafe_answer(data, a.query, resolution="bins")).ravel() for a in answers]
+        widest = max(math.inf if a.error is None else float(np.max(a.error)) for a in answers)
+        every = np.concatenate(off)
+        bar = None if math.isinf(widest) else widest
+        found.append(SimulatedErrors(data.rows, bar, float(every.mean()), float(every.max())))
+    return found
+
+
+def _quietly(run: Callable[..., Any], *given: Any) -> Any:
+    """Run a function without the warnings that rows are public and noise is repeatable."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NotPrivateWarning)
         warnings.simplefilter("ignore", PublicWarning)
-        data = draw_rows(universe, rows, public)
-        session = open_session(
-            data, universe=universe, budget=budget, workload=workload, queries=queries, beta=beta, seed=SEED,
-            progress=False,
-        )  # fmt: skip
-        asked = questions(universe, workload)
-        answers = session.ask_all(asked, resolution="bins", progress=False)
-    off = [np.abs(np.asarray(a.value) - unsafe_answer(data, a.query, resolution="bins")).ravel() for a in answers]
-    bars = [math.inf if a.error is None else float(np.max(a.error)) for a in answers]
-    every = np.concatenate(off)
-    widest = max(bars)
-    return SimulatedErrors(data.rows, None if math.isinf(widest) else widest, float(every.mean()), float(every.max()))
+        return run(*given)
 
 
 def draw_rows(universe: Universe, rows: int, public: Any = None) -> DataSource:

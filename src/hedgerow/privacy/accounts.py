@@ -84,6 +84,10 @@ class Accounts:
         """Return the entries of all blocks, one block after the other."""
         return tuple(entry for ledger in self._ledgers for entry in ledger.entries())
 
+    def authors(self) -> Sequence[tuple[str, float]]:
+        """Return who was billed for each entry, and when, one block after the other."""
+        return tuple(author for ledger in self._ledgers for author in ledger.authors())
+
     @contextlib.contextmanager
     def exclusively(self) -> Iterator[None]:
         """Hold the locks of all blocks, so that no other thread charges or asks in any of them."""

@@ -40,6 +40,7 @@ from hedgerow.privacy.events import Event, Exponential, Gaussian, Laplace, grid_
 from hedgerow.privacy.filter import FIT, Filter
 from hedgerow.privacy.ledger import Accountant, HasLedger, Ledger, LedgerParts
 from hedgerow.privacy.receipt import Receipt
+from hedgerow.privacy.renyi_events import hit_divergence
 
 Payer = Budget | Ledger | HasLedger
 
@@ -108,6 +109,15 @@ class Amount:
         for _ in range(200):
             middle = (low + high) / 2
             low, high = (middle, high) if middle * math.tanh(middle / 2) <= cost else (low, middle)
+        return low
+
+    def hit_epsilon(self, rounds: int = 1) -> float:
+        """Return the ε of the tests in each of ``rounds`` equal rounds of hits, rounded down."""
+        order, cost = self.budget.order, self.left / rounds
+        low, high = 0.0, math.log(2.0) / order + 1.0
+        for _ in range(200):
+            middle = (low + high) / 2
+            low, high = (middle, high) if hit_divergence(middle, order) / order <= cost else (low, middle)
         return low
 
     @property

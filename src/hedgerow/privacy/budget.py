@@ -11,41 +11,25 @@ or ε/k, for one row (docs/proofs/people.md).
 from __future__ import annotations
 
 import dataclasses
-import itertools
 import math
 from collections.abc import Sequence
-from typing import Literal, NamedTuple, final, get_args
+from typing import Literal, final, get_args
 
 from hedgerow import errors
 from hedgerow._checks import number, positive, whole
 from hedgerow._renamed import renamed_arguments, renamed_methods
 from hedgerow.privacy import amplification, events, perturbed_objective
 from hedgerow.privacy import planned as planned_noise
-from hedgerow.privacy.conversion import epsilon_of_rho, largest_rho
+from hedgerow.privacy.conversion import epsilon_of_rho, largest_rho, order_of
 from hedgerow.privacy.events import Event
+from hedgerow.privacy.joint_sensitivity import Contribution, apart_square, own_square
+from hedgerow.privacy.renyi_events import RenyiEvent
 
 Neighbours = Literal["replace", "add-remove"]
 MOST_ROWS_PER_UNIT = 2**20  # the largest ``rows_per_unit``
 MOST_PRICE = 0.9999  # planned noise at a price above this saves too little to be worth a plan
 # Planned noise gets a grid of this many steps in its standard deviation if possible, and of at least this many always.
 FINE_STEPS, FEW_STEPS = 1024, 8
-
-
-class Contribution(NamedTuple):
-    """Bounds on the vectors that a row adds to the coordinates of one attribute, one vector per value.
-
-    ``square`` bounds the squared norm of every vector from above. ``least`` and ``most`` bound the inner products of
-    two different vectors.
-    """
-
-    square: float
-    least: float
-    most: float
-
-    @classmethod
-    def centered_bounds(cls, m: int) -> Contribution:
-        """Return the bounds for an attribute of m values, whose vectors are the unit vectors minus their mean."""
-        return cls(1 - 1 / m, -1 / m, -1 / m)
 
 
 @final
@@ -205,10 +189,19 @@ class Budget:
         return cost if cost > 0 else math.inf  # NaN too is infinite: an event without a price cannot be paid for
 
     def _rho_of(self, event: Event) -> float:
-        """Return the cost of an event in ρ, with planned noise at its own price."""
+        """Return the cost of an event in ρ, with planned noise at its own price, and some events at one order."""
+        if isinstance(event, RenyiEvent):  # for several rows a person the conversion needs the loss at other orders
+            return event.divergence(self.order) / self.order if self.rows_per_unit == 1 else math.inf
         if isinstance(event, events.Planned):
             return self._price(event.share) * event.continuous_rho * (1 + events.ROUNDING)
         return event.rho
+
+    @property
+    def order(self) -> float:
+        """The Rényi order α at which ρ converts to (ε, δ). Divergences of αρ at this order alone imply (ε, δ)-DP."""
+        if self.pure:
+            raise errors.InvalidInput("delta must be above 0 for a Rényi order. Found 0. Give a delta.")
+        return order_of(self.epsilon, self.delta)
 
     def _price(self, share: float) -> float:
         """Return the price of planned noise of this share.
@@ -265,19 +258,19 @@ class Budget:
         is ``square`` of the attributes on which they agree, and lies between ``least`` and ``most`` of those on which
         they differ. Such a product is smallest at the ends of these intervals (docs/proofs/residuals.md).
         """
-        own = math.prod(c.square for c in contributions)
+        return self.joint_l2(contributions, [range(len(contributions))], [1.0])
+
+    def joint_l2(
+        self, contributions: Sequence[Contribution], sets: Sequence[Sequence[int]], weights: Sequence[float]
+    ) -> float:
+        """Return the ℓ2 sensitivity of several such sums that are released together.
+
+        ``sets`` gives the positions of each sum's attributes among ``contributions``. The square of what is released
+        is multiplied by ``weights`` (docs/proofs/residuals.md).
+        """
         if self.neighbours == "add-remove":
-            return math.sqrt(own)
-        least = min(
-            math.prod(inner)
-            for inner, agree in zip(
-                itertools.product(*contributions),
-                itertools.product((True, False, False), repeat=len(contributions)),
-                strict=True,
-            )
-            if not all(agree)
-        )
-        return math.sqrt(2 * (own - least))
+            return math.sqrt(own_square(contributions, sets, weights))
+        return math.sqrt(apart_square(contributions, sets, weights))
 
     def marginal_distance(self) -> float:
         """Return the sensitivity of the ℓ1 distance between a table of counts and a fixed table."""

@@ -26,6 +26,7 @@ import scipy  # a lazy import: scipy loads its submodules when they are first na
 from hedgerow._types import Array
 from hedgerow.privacy import events
 from hedgerow.privacy.events import Event
+from hedgerow.privacy.renyi_events import RenyiEvent
 
 
 def dp_events(counts: Mapping[Event, int]) -> Any:
@@ -36,6 +37,8 @@ def dp_events(counts: Mapping[Event, int]) -> Any:
       mechanism. A continuous Laplace of loss ε would not dominate the discrete noise that is drawn here.
     - AboveThreshold, Exponential, and Laplace with ε below 1e-6: ZCDpEvent(ρ), because dp-accounting has no native
       event for them (docs/proofs/accounting.md).
+    - Events whose loss is known at some Rényi orders only: NonPrivateDpEvent, because dp-accounting has no event for
+      them. `renyi_epsilon` has their divergences.
     - Events that are (ε, δ)-private by a proof of their own: ZCDpEvent(ρ), without their δ, which no event of
       dp-accounting can carry. Ask dp-accounting for the ε at δ less the sum of theirs.
     """
@@ -54,6 +57,8 @@ def _dp_event(event: Event) -> Any:
             return dp.GaussianDpEvent(event.sigma / event.sensitivity)
         case events.Laplace() if event.epsilon > 1e-6:  # below this its Rényi formula would lose digits to cancellation
             return dp.LaplaceDpEvent(1 / _dominating_laplace(event.epsilon))
+        case RenyiEvent():
+            return dp.NonPrivateDpEvent()
         case _:
             return dp.ZCDpEvent(event.rho)
 
@@ -105,14 +110,21 @@ def _divergence(event: Event, orders: Array) -> Array:
             ε, α = _dominating_laplace(event.epsilon), np.where(orders > 1, orders, 2.0)
             excess = (α - 1) * np.expm1((1 - 2 * α) * ε) / (2 * α - 1)
             return np.where(orders > 1, ε + np.log1p(excess) / (α - 1), ε + math.expm1(-ε))
+        case RenyiEvent():
+            return np.array([event.divergence(order) for order in orders.tolist()])
     return np.asarray(orders * event.rho)
 
 
 def _least_epsilon(divergence: Callable[[Array], Array], delta: float) -> float:
     """Return the least ε over Rényi orders: first over all orders coarsely, then finely around the best."""
-    coarse, order = _epsilon_and_order(_COARSE, divergence(_COARSE), delta)
-    near = _around(order)
-    return min(coarse, _epsilon_and_order(near, divergence(near), delta)[0])
+    return _least_epsilon_and_order(divergence, delta)[0]
+
+
+def _least_epsilon_and_order(divergence: Callable[[Array], Array], delta: float) -> tuple[float, float]:
+    """Return the least ε over Rényi orders, and the order that gives it."""
+    coarse = _epsilon_and_order(_COARSE, divergence(_COARSE), delta)
+    near = _around(coarse[1])
+    return min(coarse, _epsilon_and_order(near, divergence(near), delta))
 
 
 def _epsilon_and_order(orders: Array, divergences: Array, delta: float) -> tuple[float, float]:
@@ -143,6 +155,16 @@ def largest_rho(epsilon: float, delta: float) -> float:
         low, high = (middle, high) if epsilon_of_rho(middle, delta) <= epsilon else (low, middle)
     # Below the root by more than the rounding of the conversion and the ledger's tolerance FIT.
     return low * (1 - 1e-11)
+
+
+@functools.lru_cache(maxsize=256)
+def order_of(epsilon: float, delta: float) -> float:
+    """Return the Rényi order α at which ``largest_rho`` converts to epsilon.
+
+    A sum of divergences of at most α·ρ at this one order implies (epsilon, delta)-DP, with ρ = ``largest_rho``.
+    """
+    ρ = largest_rho(epsilon, delta)
+    return _least_epsilon_and_order(lambda orders: ρ * orders, delta)[1]
 
 
 # Orders for the subsampled Gaussian. They are whole numbers, for which the divergence is a sum of positive terms.

@@ -20,7 +20,8 @@ from hedgerow.privacy import conversion
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.entry import Entry
 from hedgerow.privacy.events import Event, Planned
-from hedgerow.privacy.planned import Parts
+from hedgerow.privacy.planned import Parts, exact_total
+from hedgerow.privacy.renyi_events import RenyiEvent
 
 FIT = Fraction(1, 10**12)
 """Tolerance of the filter, as a share of the total: costs carry rounding errors, and an exact fit must pass."""
@@ -80,6 +81,11 @@ class Filter:
         return max(0.0, float(self._charged.subtract_from(self._total)[1]))
 
     @property
+    def limit(self) -> str:
+        """The name of what ``remaining`` is left of, for messages."""
+        return "the budget"
+
+    @property
     def slack(self) -> float:
         """The part of the reserved δ that is left."""
         return max(0.0, float(self._slack - self._failing))
@@ -117,6 +123,12 @@ class Filter:
                 "Planned noise must have one share, declared before anything else is charged to an account without "
                 "slack. Found another share, an earlier charge or slack. Charge the noise as it is."
             )
+        if any(isinstance(e, RenyiEvent) for e in planned) and (parts.share is not None or self._slack > 0):
+            raise errors.BudgetExceeded(
+                "An event that is priced at one Rényi order must be charged to an account without planned noise and "
+                f"without slack. Found {'slack' if parts.share is None else 'planned noise'}. Use another event, or an "
+                "account of its own."
+            )
         if not self._fits(parts):
             if parts.planned > self._charged.planned:
                 raise errors.BudgetExceeded(
@@ -129,7 +141,7 @@ class Filter:
                 f"cost must be at most {self.budget.currency} = {self.remaining:.4g} (what is left of "
                 f"{float(self._total):.4g}). Found {math.fsum(costs):.4g}. Ask for a looser error, or stop here."
             )
-        failing = sum((Fraction(event.delta) for event in planned), Fraction(0))
+        failing = exact_total(event.delta for event in planned)
         if self._failing + failing > self._slack * (1 + FIT):
             raise errors.BudgetExceeded(
                 f"delta must be at most {float(self._slack - self._failing):.4g} (what is left of the slack). "
@@ -146,7 +158,7 @@ class Filter:
                 f"with {entry.events!r}. Pass all entries, in their order."
             )
         self._charged = parts
-        self._failing += sum((Fraction(event.delta) for event in entry.events), Fraction(0))
+        self._failing += exact_total(event.delta for event in entry.events)
         for event in entry.events:
             self._counts[event] = self._counts.get(event, 0) + 1
 
@@ -190,6 +202,8 @@ class Filter:
             return 0.0
         basic = math.fsum(event.epsilon * count for event, count in list(self._counts.items()))
         delta = self.budget.delta - float(self._failing)
+        if any(isinstance(event, RenyiEvent) for event in list(self._counts)):  # their costs are no ρ
+            return min(conversion.renyi_epsilon(dict(self._counts), delta), self.budget.epsilon)
         noise = math.fsum(e.continuous_rho * count for e, count in list(self._counts.items()) if isinstance(e, Planned))
         found = self.budget.epsilon_of_rows(basic, float(self._charged.others), delta, planned=noise)
         if self.budget.pure or self.budget.rows_per_unit > 1:  # the Rényi bound is for one row only

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import math
 from collections.abc import Callable, Iterator, Mapping, MutableSequence, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, final
@@ -101,6 +102,11 @@ class Balance:
         return self._parts.filter.remaining
 
     @property
+    def limit(self) -> str:
+        """The name of what ``remaining`` is left of: the budget, or the cap of an analyst."""
+        return self._parts.filter.limit
+
+    @property
     def slack(self) -> float:
         """The part of the reserved δ that is left."""
         return self._parts.filter.slack
@@ -166,6 +172,18 @@ class Ledger(Balance, NotCopyable):
         """Return every entry so far, in order."""
         return tuple(self._parts.log.entries)
 
+    def authors(self) -> Sequence[tuple[str, float]]:
+        """Return, for every entry, the analyst who was billed and the time in seconds since 1970.
+
+        Returns nothing for a ledger in memory, which keeps neither.
+        """
+        return ()
+
+    @property
+    def charged(self) -> float:
+        """The sum of what this process has charged since it opened the ledger, in the budget's currency."""
+        return self._parts.bills.total
+
     @property
     def answer_log(self) -> AnswerLog:
         """The answers that were given. Keep no reference to it: opening a session may replace it."""
@@ -217,6 +235,15 @@ class Ledger(Balance, NotCopyable):
         with self.exclusively(), self._parts.bills.open_bill(question) as bill:
             yield bill
 
+    @contextlib.contextmanager
+    def spending_at_most(self, most: float) -> Iterator[Bill]:
+        """Hold the lock, and refuse charges meanwhile that exceed ``most`` together.
+
+        It limits a purchase to the price that was agreed: some prices are those of a first step.
+        """
+        with self.exclusively(), self._parts.bills.open_bill(None, most) as bill:
+            yield bill
+
     def charge(
         self, *planned: Event, why: str = "", about: Mapping[str, Any] | None = None, keep: bool = True
     ) -> Receipt:
@@ -229,6 +256,7 @@ class Ledger(Balance, NotCopyable):
         costs = cashier.costs(planned)
         tell(lambda: f"{why or 'charging'} · {self.spent / self.budget.total:.0%} of the budget spent")
         with self.exclusively(), cashier.alone():
+            bills.require_room(math.fsum(costs))
             receipt = cashier.charge(self, planned, costs, why, about or {}, bills.question, keep)
             bills.add(receipt.number, receipt.cost)
             return receipt

@@ -43,6 +43,7 @@ from hedgerow.privacy import events
 from hedgerow.privacy.guard_round import ABOVE, GuardRound
 from hedgerow.privacy.ledger import Receipt
 from hedgerow.privacy.process import ProcessGuard
+from hedgerow.privacy.renyi_events import COINS, HitRound, RandomRuns
 from hedgerow.privacy.uniforms import Uniform, Words, largest_gumbel
 
 _OPENDP_UP_TO = 256  # draw up to this many cells with OpenDP, whose 10^5 draws a second are too slow for more
@@ -227,8 +228,9 @@ class Noise:
         With ``on_grid`` the noise lies on the grid ``unit`` itself. That is needed where the distance above the
         threshold will be released.
         """
-        event: events.AboveThreshold = self._redeem(receipt, events.AboveThreshold)
-        τ, ν = event.threshold_scale, event.query_scale
+        kinds = (events.AboveThreshold,) if on_grid else (events.AboveThreshold, HitRound)  # hits release no gap
+        event: events.AboveThreshold | HitRound = self._redeem(receipt, *kinds)
+        ν = event.query_scale
         finest = events.comparison_grid(0.0)
         if math.frexp(unit)[0] != 0.5 or event.sensitivity % unit or not (on_grid or unit <= finest):
             # otherwise the noise would be rounded to the unit, and would differ from what was billed
@@ -250,7 +252,19 @@ class Noise:
             receipt.mark_guard_used()
             return draw(ν, 2 * Δ)
 
-        return GuardRound(threshold + draw(τ, Δ), compare, over)
+        if isinstance(event, HitRound):  # its threshold is public
+            return GuardRound(threshold, compare, over)
+        return GuardRound(threshold + draw(event.threshold_scale, Δ), compare, over)
+
+    def draw_runs(self, receipt: Receipt) -> int:
+        """Return the secret number of runs that is next on the receipt. It is never recorded."""
+        event: RandomRuns = self._redeem(receipt, RandomRuns)
+        left = int(self._below(COINS, 1)[0])
+        for run, weight in enumerate(event.weights, start=1):
+            left -= weight
+            if left < 0:
+                return run
+        raise AssertionError("the weights sum to COINS")
 
     def _comparison(self, scale: float) -> float:
         """Return one Laplace draw for a threshold test. Only the outcome of that test is released."""

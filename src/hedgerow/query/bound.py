@@ -16,6 +16,10 @@ from hedgerow._types import Array, Names
 
 Source = Literal["hypothesis", "measured", "repeat", "combined"]
 """Origin of an answer; "combined" for one that was computed from answers of different origins."""
+Basis = Literal["guaranteed", "bootstrap"]
+"""Origin of the intervals of coefficients: they follow from the bound on the excess risk, or from a bootstrap."""
+GUARANTEED: Basis = "guaranteed"
+BOOTSTRAP: Basis = "bootstrap"
 Labels = tuple[tuple[str, tuple[Any, ...]], ...]
 """Name of the attribute and labels of the cells, for each axis of a table."""
 
@@ -29,7 +33,9 @@ class Estimate:
     there because the universe's bins do not separate the records asked about from others. ``typical``: average size of
     the error of similar questions. It is no bound; None if unknown. ``labels``: labels of a table's cells, if they
     depend on the answer. ``coefficients``: if ``error`` is the excess risk of a θ, a bound for each entry on its
-    distance from the θ of least risk.
+    distance from the θ of least risk. ``lower``, ``upper``: ends of the interval where they are nearer than ``value`` ±
+    ``error``, as those of a ratio are; None where they are not. ``basis``: where ``coefficients`` come from.
+    ``simulation``: a bound on the excess risk that θ has on the hypothesis because it was fitted on a sample of it.
     """
 
     value: float | Array
@@ -39,6 +45,10 @@ class Estimate:
     typical: float | Array | None = None
     labels: Labels | None = None
     coefficients: Array | None = None
+    lower: float | Array | None = None
+    upper: float | Array | None = None
+    basis: Basis = GUARANTEED
+    simulation: float | None = None
 
 
 BarUnit = Literal["fraction", "value", "rows"]

@@ -19,6 +19,7 @@ from hedgerow.query.bound import BarUnit, BoundQuestion, Estimate, Labels, Sourc
 from hedgerow.query.linear import Condition, Linear, LinearRespondent, require_table, spread
 from hedgerow.universe.universe import Universe
 
+NEARER = 1e-9  # an end is nearer than the bar says if it is so by more than this part of the ends' size
 Ends = tuple[Any, Any]
 """Least and greatest possible value of a quantity: numbers, or arrays of numbers."""
 
@@ -87,8 +88,9 @@ class AnswerKnowledge:
         return "measured" if any(said.source == "measured" for said in self._said.values()) else "hypothesis"
 
     def typical(self, query: Linear) -> float | None:
-        """Return the typical error of an answer, or None if it is unknown."""
-        found = self.estimate(query).typical if query.attributes else 0.0
+        """Return the typical error of an answer that was given, or None if it is unknown. Nothing is asked."""
+        said = self._said.get(query.key)
+        found = 0.0 if not query.attributes else None if said is None else said.typical
         return None if found is None else float(found)
 
 
@@ -180,8 +182,11 @@ class ComposedQuestion(BoundQuestion):
         """Return the best single answer, interpolated inside bins."""
         raise NotImplementedError
 
-    def typical(self, known: AnswerKnowledge) -> float | None:
-        """Return the typical error if it follows from that of a part, else None."""
+    def typical(self, known: AnswerKnowledge) -> Any:
+        """Return the typical error, one for each cell of a table, if it follows from those of the parts, else None.
+
+        It uses only queries that ``ends`` asked, so that nothing more is asked of an engine.
+        """
         return None
 
     def buy(self, known: AnswerKnowledge, within: float, free: Ends) -> Ends:
@@ -211,14 +216,38 @@ class ComposedQuestion(BoundQuestion):
         value = np.clip(self.best(known), low, high)
         if within is not None and np.all(high - low <= 2 * within * (1 + 1e-12)):
             value = np.clip(value, high - within, low + within)
-        error = np.maximum(high - value, value - low)
+        with np.errstate(invalid="ignore"):  # a ratio may be infinite for certain, and then has no finite bar
+            error = np.maximum(high - value, value - low)
         coarse = np.where(np.isfinite(error), np.minimum(coarse, error), 0.0)
         least, most = self.limits
+        typical = None if self.is_coarse else self.typical(known)
         if np.ndim(value) == 0:
             known_at_all = bool(np.isfinite(error) and (high - low < most - least or most == least))
-            typical = self.typical(known) if not self.is_coarse else None
-            return Estimate(float(value), float(error) if known_at_all else None, known.source, float(coarse), typical)
-        return Estimate(value, error, known.source, coarse)
+            bar = float(error) if known_at_all else None
+            nearer = self._nearer_ends(float(value), bar, low, high)
+            return Estimate(float(value), bar, known.source, float(coarse), typical, lower=nearer[0], upper=nearer[1])
+        if not (self.is_fraction or self.in_rows):  # an interval over all possible values is no bar
+            error = np.where((low <= least) & (high >= most) & np.less(least, most), np.inf, error)
+        nearer = self._nearer_ends(value, error, low, high)
+        return Estimate(value, error, known.source, coarse, typical, lower=nearer[0], upper=nearer[1])
+
+    def _nearer_ends(self, value: Any, error: Any, low: Any, high: Any) -> tuple[Any, Any]:
+        """Return the ends that are nearer than ``error`` says; None for one that is not. A fraction has none."""
+        if self.is_fraction or self.in_rows:
+            return None, None
+        least, most = self.limits
+        if np.ndim(value):
+            slack = NEARER * (np.abs(low) + np.abs(high))
+            with np.errstate(invalid="ignore"):
+                is_nearer = [np.any(low > value - error + slack), np.any(high < value + error - slack)]
+            return np.asarray(low) if is_nearer[0] else None, np.asarray(high) if is_nearer[1] else None
+        if error is None:  # at most one end is known
+            return float(low) if low > least else None, float(high) if high < most else None
+        slack = NEARER * (abs(low) + abs(high))
+        return (
+            float(low) if low > value - error + slack else None,
+            float(high) if high < value + error - slack else None,
+        )
 
 
 def _half(ends: Ends) -> Any:
@@ -231,6 +260,16 @@ def _order_ends(low: Any, high: Any) -> Ends:
     middle = np.minimum(low, high) + np.abs(np.subtract(high, low)) / 2 if np.all(np.isfinite(high)) else high
     crossed = np.greater(low, high)
     return np.where(crossed, middle, low), np.where(crossed, middle, high)
+
+
+def typical_total(universe: Universe, names: Names, table: Array, known: AnswerKnowledge) -> float | None:
+    """Return the typical error of ⟨table, D⟩ whose interval ``total_between`` found before; None if it is unknown."""
+    table = np.broadcast_to(table, universe.sizes(names))
+    least, most = float(table.min()), float(table.max())
+    if least == most:
+        return 0.0
+    usual = known.typical(Linear.from_table(universe, names, np.clip((table - least) / (most - least), 0.0, 1.0)))
+    return None if usual is None else usual * (most - least)
 
 
 def total_between(universe: Universe, names: Names, table: Array, known: LinearKnowledge) -> tuple[float, float]:

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from typing import Any, ClassVar, Literal, Protocol
+from typing import Any, ClassVar, Literal, NoReturn, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hedgerow._checks import number, whole
+from hedgerow._checks import listed_names, number, whole
 from hedgerow._types import Array, Names
 from hedgerow.errors import InvalidInput
 from hedgerow.query.bound import Bound, BoundQuestion, Estimate, Labels
@@ -67,6 +67,15 @@ class Query:
             "with brackets around each."
         )
 
+    def _refuse_arithmetic(self, other: Any) -> NoReturn:
+        raise InvalidInput(
+            "A question must be asked before its answer is compared or calculated with. Found arithmetic or a comparison "
+            "with a question. Use difference(a, b) or ratio(a, b), or the answers: session.ask(a) - session.ask(b)."
+        )
+
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _refuse_arithmetic
+    __lt__ = __le__ = __gt__ = __ge__ = _refuse_arithmetic
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Query) and self._identity() == other._identity()
 
@@ -88,7 +97,8 @@ class Count(Query):
         for name, predicate in self.predicates:
             wanted[name] = (*wanted[name], predicate) if name in wanted else (predicate,)
         covers = {name: _cover(universe, name, predicates, resolution) for name, predicates in wanted.items()}
-        masks, is_exact = {}, True
+        masks: dict[str, NDArray[np.bool_]] = {}
+        is_exact = True
         for name, cover in covers.items():
             masks[name] = cover.inside
             is_exact &= cover.touched is cover.inside
@@ -383,7 +393,13 @@ def count(predicates: Mapping[str, Any] | None = None, /, **named: Any) -> Query
             f"A count must have named predicates. Found {predicates!r}. Write count(smoker=True), or "
             "conjunction('smoker')."
         )
-    return Count((*(predicates or {}).items(), *named.items()))
+    given = (*(predicates or {}).items(), *named.items())
+    return Count(tuple((name, None if _is_pandas_missing(value) else value) for name, value in given))
+
+
+def _is_pandas_missing(value: Any) -> bool:
+    """Return True for pandas' NA, which means the missing value."""
+    return type(value).__name__ == "NAType"
 
 
 def conjunction(*flags: str, **predicates: Any) -> Query:
@@ -404,7 +420,7 @@ def conjunction(*flags: str, **predicates: Any) -> Query:
     -------
     >>> conjunction("smoker", "married", sex="F")  # doctest: +SKIP
     """
-    return Count((*((name, True) for name in flags), *predicates.items()))
+    return Count((*((name, True) for name in listed_names(flags)), *predicates.items()))
 
 
 def any_of(*parts: Query | str) -> Query:
@@ -434,7 +450,7 @@ def marginal(*attributes: str) -> Query:
     Parameters
     ----------
     *attributes : str
-        Names of the attributes. The axes of the array are in this order.
+        Names of the attributes, one by one or in a list. The axes of the array are in this order.
 
     Returns
     -------
@@ -444,9 +460,10 @@ def marginal(*attributes: str) -> Query:
     -------
     >>> marginal("age", "sex")  # doctest: +SKIP
     """
-    if not attributes:
+    names = listed_names(attributes)
+    if not names:
         raise InvalidInput("A marginal must have at least one attribute. Found none. Name the attributes.")
-    return Marginal(tuple(attributes))
+    return Marginal(names)
 
 
 def interval(attribute: str, low: Any, high: Any) -> Query:
@@ -507,9 +524,10 @@ def parity(*attributes: str) -> Query:
     -------
     >>> parity("smoker", "married")  # doctest: +SKIP
     """
-    if not attributes:
+    names = listed_names(attributes)
+    if not names:
         raise InvalidInput("A parity must have at least one attribute. Found none. Name the attributes.")
-    return Parity(tuple(attributes))
+    return Parity(names)
 
 
 def linear(attributes: str | Sequence[str], weights: ArrayLike) -> Query:
@@ -531,7 +549,14 @@ def linear(attributes: str | Sequence[str], weights: ArrayLike) -> Query:
     >>> linear("age", [0, 0, 0.5, 1])  # doctest: +SKIP
     """
     names = (attributes,) if isinstance(attributes, str) else tuple(attributes)
-    return WeightedQuery(names, np.array(weights, dtype=float))
+    try:
+        table = np.array(weights, dtype=float)
+    except (TypeError, ValueError):
+        raise InvalidInput(
+            "weights must be numbers from 0 to 1, one for each cell. Found something else. Give a list of numbers, or "
+            "nested lists for several attributes."
+        ) from None
+    return WeightedQuery(names, table)
 
 
 QUESTIONS: set[type[Query]] = {Count, CombinedQuery, Not, WeightedQuery, Parity, Marginal, OverTime}
@@ -544,7 +569,7 @@ def bound(query: object, universe: Universe, resolution: Resolution = "values") 
     if type(query) not in QUESTIONS:
         raise InvalidInput(
             f"A question must be made by hr.count, hr.marginal, hr.mean or the like. Found {type(query).__name__}. "
-            "For example hr.count(smoker=True)."
+            f"{_question_advice(query)}"
         )
     if resolution not in ("values", "bins"):
         raise InvalidInput(f"resolution must be 'values' or 'bins'. Found {resolution!r}. Choose one.")
@@ -552,6 +577,17 @@ def bound(query: object, universe: Universe, resolution: Resolution = "values") 
     if isinstance(found, ComposedQuestion):
         object.__setattr__(found, "asked_as", (query, resolution))
     return found
+
+
+def _question_advice(given: object) -> str:
+    """Return what to do instead of asking something that is no question."""
+    if isinstance(given, str):
+        return "Write hr.count(smoker=True) without quotes, or use session.sql for SQL."
+    if isinstance(given, list | tuple | set):
+        return "Ask several questions with session.ask_all([…])."
+    if type(given).__name__ == "Groups":
+        return "Say what to ask of each group, as in hr.group_by('sex').count()."
+    return "For example hr.count(smoker=True)."
 
 
 def _cover(universe: Universe, name: str, predicates: tuple[Any, ...], resolution: Resolution) -> Cover:
@@ -591,9 +627,14 @@ def bound_condition(query: Query, universe: Universe, resolution: Resolution = "
     return found
 
 
+def is_boolean(query: object) -> bool:
+    """Return True if a query can be a part of &, |, ~ or where."""
+    return type(query) in (Count, CombinedQuery, Not, Parity, WeightedQuery)
+
+
 def require_boolean(query: object) -> None:
     """Refuse anything but a count as a part of &, |, ~ or where."""
-    if type(query) not in (Count, CombinedQuery, Not, Parity, WeightedQuery):
+    if not is_boolean(query):
         raise InvalidInput(
             f"A part of &, |, ~ or where must be a count. Found {query!r}. Combine counts, such as count(sex='F')."
         )
@@ -621,4 +662,8 @@ def _show_predicate(predicate: Any) -> str:
     if isinstance(predicate, np.ndarray) and predicate.dtype == bool:
         plain = np.asarray(predicate)  # drops a subclass, whose sum() could do anything
         return f"mask({plain.sum()} of {plain.size} cells)"
+    if isinstance(predicate, not_):
+        return f"not_({_show_predicate(predicate.predicate)})"
+    if isinstance(predicate, set | frozenset) and predicate:  # in one order, whatever the process's hash seed
+        return "{" + ", ".join(sorted(map(repr, predicate), key=lambda text: (len(text), text))) + "}"
     return repr(predicate)

@@ -8,8 +8,9 @@ conjunction is) is kept as these vectors, which are small, fast to evaluate and 
 from __future__ import annotations
 
 import math
+import operator
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Literal, Protocol
@@ -100,19 +101,23 @@ class Linear(BoundQuestion):
     @classmethod
     def product(cls, universe: Universe, masks: dict[str, NDArray[np.bool_]]) -> Linear:
         """Return a conjunction, the product of one boolean mask per attribute. Fast: no table is built."""
-        kept: list[tuple[int, str, NDArray[np.bool_]]] = []
+        kept: list[tuple[int, NDArray[np.bool_], bytes]] = []
         for name, mask in masks.items():
-            true = np.count_nonzero(mask)
-            if true == 0:
+            packed = mask.tobytes()
+            false = packed.count(0)
+            if false == len(packed):
                 return cls((), (), (), np.array(0.0), True)
-            if true < mask.size:
-                i = universe.index(name)
-                kept.append((i, universe.names[i], mask))
-        kept.sort(key=lambda entry: entry[0])
+            if false:
+                kept.append((universe.index(name), mask, packed))
         if not kept:
             return cls((), (), (), np.array(1.0), True)
-        _, names, vectors = zip(*kept, strict=True)
-        return cls(names, tuple(v.size for v in vectors), vectors, None, True)
+        if len(kept) > 1:
+            kept.sort(key=operator.itemgetter(0))
+        names = tuple([universe.names[i] for i, _, _ in kept])
+        vectors, packs = tuple([mask for _, mask, _ in kept]), tuple([packed for _, _, packed in kept])
+        made = cls(names, tuple(map(len, packs)), vectors, None, True)
+        made.__dict__["key"] = names, True, packs  # the bytes are here already
+        return made
 
     @classmethod
     def of_vectors(cls, names: tuple[str, ...], vectors: Sequence[NDArray[Any]]) -> Linear:
@@ -150,6 +155,12 @@ class Linear(BoundQuestion):
             packed = tuple(v.tobytes() for v in self.vectors)
             return (self.attributes, self.is_count, packed)
         return (self.attributes, "table", self.table.tobytes())
+
+    @property
+    def packed(self) -> tuple[bytes, ...]:
+        """The bytes of each vector of a product."""
+        found: tuple[bytes, ...] = self.key[2] if self.vectors else ()  # type: ignore[index]
+        return found
 
     is_fraction: ClassVar[bool] = True
     labels: ClassVar[Labels] = ()
@@ -239,18 +250,20 @@ def marginal_cells(universe: Universe, names: Sequence[str]) -> list[Linear]:
 class Products(Sequence[Linear]):
     """Counts on the same attributes, each given by a set of cells of every attribute.
 
-    They are stored as one array of masks per attribute, with a line for each count.
+    They are stored as one array of masks per attribute, with a line for each count. ``queries`` are the counts that
+    were stacked, if there are such.
     """
 
     attributes: Names
     masks: tuple[NDArray[np.bool_], ...]
+    queries: Sequence[Linear] | None = None
 
     @classmethod
     def of(cls, queries: Sequence[Linear]) -> Products:
         """Stack the vectors of queries on the same attributes."""
         vectors = [q.vectors or () for q in queries]
-        stacked = (np.stack([v[axis] for v in vectors]) for axis in range(len(queries[0].attributes)))
-        return cls(queries[0].attributes, tuple(mask.astype(bool, copy=False) for mask in stacked))
+        stacked = (stack_vectors([v[axis] for v in vectors]) for axis in range(len(queries[0].attributes)))
+        return cls(queries[0].attributes, tuple(mask.astype(bool, copy=False) for mask in stacked), queries)
 
     @cached_property
     def sizes(self) -> NDArray[np.int64]:
@@ -261,8 +274,33 @@ class Products(Sequence[Linear]):
         return len(self.masks[0])
 
     def __getitem__(self, i: Any) -> Any:
+        if self.queries is not None:
+            return self.queries[i]
         shape = tuple(mask.shape[1] for mask in self.masks)
         return Linear(self.attributes, shape, tuple(mask[i] for mask in self.masks), None, True)
+
+
+class GroupedQueries(list[Linear]):
+    """Queries that are answered together. They are grouped by attributes, and counts are stacked, only once."""
+
+    @cached_property
+    def groups(self) -> list[tuple[Names, NDArray[np.int64], Sequence[Linear]]]:
+        """Attributes, positions and queries of each group; ``Products`` where all of them are products."""
+        found: list[tuple[Names, NDArray[np.int64], Sequence[Linear]]] = []
+        for names, members in group_queries(self).items():
+            asked: Sequence[Linear] = [self[i] for i in members]
+            found.append((names, np.array(members), Products.of(asked) if all(map(is_product, asked)) else asked))
+        return found
+
+
+def stacked_groups(queries: Sequence[Linear]) -> list[tuple[Names, NDArray[np.int64], Sequence[Linear]]]:
+    """Return the groups of a batch (``GroupedQueries.groups``), or of other queries."""
+    return (queries if isinstance(queries, GroupedQueries) else GroupedQueries(queries)).groups
+
+
+def is_product(query: Linear) -> bool:
+    """Return True if the query counts the records in a product of sets of cells."""
+    return bool(query.vectors) and query.is_count
 
 
 def answer_all(queries: Sequence[Linear], marginal_of: Callable[[tuple[str, ...]], NDArray[Any]]) -> Array:
@@ -273,15 +311,27 @@ def answer_all(queries: Sequence[Linear], marginal_of: Callable[[tuple[str, ...]
         for chunk in _chunks(len(queries), marginal.shape):
             values[chunk] = _answer_products([mask[chunk] for mask in queries.masks], marginal)
         return values
-    groups: dict[tuple[str, ...], list[int]] = defaultdict(list)
-    for i, query in enumerate(queries):
-        groups[query.attributes].append(i)
-    for attributes, members in groups.items():
+    for attributes, members, asked in stacked_groups(queries):
         marginal = marginal_of(attributes)
         for chunk in _chunks(len(members), marginal.shape):
-            some = members[chunk]
-            values[some] = _answer_group([queries[i] for i in some], marginal)
+            if isinstance(asked, Products):
+                values[members[chunk]] = _answer_products([mask[chunk] for mask in asked.masks], marginal)
+            else:
+                values[members[chunk]] = _answer_group(asked[chunk], marginal)
     return values
+
+
+def stack_vectors(vectors: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    """Return vectors of one length as the lines of an array. Faster than ``np.stack``, which first reshapes each."""
+    return np.concatenate(vectors).reshape(len(vectors), -1)
+
+
+def group_queries(queries: Iterable[Linear]) -> dict[Names, list[int]]:
+    """Return the positions of the queries by their attributes."""
+    groups: dict[Names, list[int]] = defaultdict(list)
+    for i, query in enumerate(queries):
+        groups[query.attributes].append(i)
+    return groups
 
 
 def _chunks(count: int, shape: tuple[int, ...]) -> Iterator[slice]:
@@ -304,14 +354,14 @@ def _middle(shape: tuple[int, ...]) -> int:
     return min(range(1, len(shape) + 1), key=lambda k: math.prod(shape[:k]) + math.prod(shape[k:]))
 
 
-def _answer_group(queries: list[Linear], marginal: NDArray[Any]) -> Array:
+def _answer_group(queries: Sequence[Linear], marginal: NDArray[Any]) -> Array:
     """Answer queries on the same attributes, together if all of them are products."""
     if not queries[0].attributes:
         return np.array([q.dot(marginal) for q in queries])
     products = [q.vectors for q in queries if q.vectors]
     if len(products) < len(queries):
         return np.array([q.dot(marginal) for q in queries])
-    return _answer_products([np.stack([v[axis] for v in products]) for axis in range(marginal.ndim)], marginal)
+    return _answer_products([stack_vectors([v[axis] for v in products]) for axis in range(marginal.ndim)], marginal)
 
 
 def _answer_products(vectors: Sequence[NDArray[Any]], marginal: NDArray[Any]) -> Array:

@@ -29,7 +29,7 @@ from hedgerow.query.counts import (
     parity,
     threshold,
 )
-from hedgerow.query.ratios import mean, ratio, share
+from hedgerow.query.ratios import mean, share
 from hedgerow.query.statistics import MAKERS, Groups
 from hedgerow.universe.attributes import MISSING, OTHER, not_
 
@@ -39,7 +39,7 @@ Names = Mapping[str, Any]
 COUNTED: Names = {
     function.__name__: function
     for function in (
-        any_of, conjunction, count, interval, linear, marginal, mean, parity, ratio, share, threshold,
+        any_of, conjunction, count, interval, linear, marginal, mean, parity, share, threshold,
     )
 }  # fmt: skip
 WORDS: Names = {"not_": not_, "isnt": not_, "date": datetime.date, "MISSING": MISSING, "OTHER": OTHER}
@@ -124,6 +124,12 @@ class _Reader:
                 return self._query(left) & self._query(right)
             case ast.BinOp(left=left, op=ast.BitOr(), right=right):
                 return self._query(left) | self._query(right)
+            case ast.BinOp():
+                _refuse(
+                    node,
+                    "arithmetic",
+                    "A difference of questions must be written as difference(a, b), and a quotient as ratio(a, b)",
+                )
             case ast.Call(func=function, args=given, keywords=named):
                 if any(isinstance(each, ast.Starred) for each in given) or any(each.arg is None for each in named):
                     _refuse(node, "* or ** in a call")
@@ -135,6 +141,9 @@ class _Reader:
                 if found is None or callable(found):
                     _refuse(node, f"{_dotted_name(node)!r}, which is no value")
                 return found
+            case ast.Compare():
+                must = 'A comparison must be a range in a count, such as count(age=(40, None)) or count(sex=not_("F"))'
+                _refuse(node, "a comparison", must)
         _refuse(node, f"{type(node).__name__}")
 
     def _query(self, node: ast.expr) -> Query:

@@ -8,6 +8,7 @@ sum has a greatest and a least value, and these give the two ends of the interva
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,7 +19,14 @@ from numpy.typing import NDArray
 
 from hedgerow._types import Array, Names
 from hedgerow.errors import BudgetExceeded, InvalidInput
-from hedgerow.query.composed import AnswerKnowledge, ComposedQuestion, Ends, LinearKnowledge, total_between
+from hedgerow.query.composed import (
+    AnswerKnowledge,
+    ComposedQuestion,
+    Ends,
+    LinearKnowledge,
+    total_between,
+    typical_total,
+)
 from hedgerow.query.counts import (
     QUESTIONS,
     Count,
@@ -74,6 +82,23 @@ class Quotient(ComposedQuestion):
         if slope <= 0:
             return float(most if upper else least)
         return float(min(most, max(least, c + far / slope)))
+
+    @property
+    def denominator(self) -> Linear:
+        """The interpolated count of the denominator."""
+        raise NotImplementedError
+
+    def typical(self, known: AnswerKnowledge) -> float | None:
+        """Return the typical error of the sum at the quotient, divided by the number of records of the denominator.
+
+        It is at most half of what the quotient's range leaves open, which is all that is known without records.
+        """
+        least, most = self.limits
+        c, mass = self.starts(known)[1], known.hypothesis_answer(self.denominator)
+        usual = typical_total(self.universe, self.names, self.most(c), known)
+        if usual is None or (mass <= 0 and not math.isfinite(most - least)):
+            return None
+        return float(min(usual / mass if mass > 0 else math.inf, (most - least) / 2))
 
     def between(self, known: LinearKnowledge, table: Array) -> tuple[float, float]:
         """Return an interval for the sum of a table over the records."""
@@ -204,16 +229,6 @@ class BoundMean(Quotient):
         share = known.hypothesis_answer(self.numerator) / mass if mass > 0 else 0.5
         return self.low + (self.high - self.low) * min(1.0, max(0.0, share))
 
-    def typical(self, known: AnswerKnowledge) -> float | None:
-        """Return the typical error of the sum at c, divided by the number of its records."""
-        table = np.broadcast_to(self.most(self.round_to_place(self.best(known))), self.universe.sizes(self.names))
-        width = float(table.max() - table.min())
-        if width == 0:
-            return 0.0
-        query = Linear.from_table(self.universe, self.names, np.clip((table - table.min()) / width, 0.0, 1.0))
-        usual, mass = known.typical(query), known.hypothesis_answer(self.denominator)
-        return None if usual is None or mass <= 0 else usual * width / mass
-
     def buy(self, known: AnswerKnowledge, within: float, free: Ends) -> Ends:
         """Buy one linear query: Σ (x − c), with x the middle of each cell's values and c the middle of what is known.
 
@@ -270,6 +285,11 @@ class BoundRatio(Quotient):
     def key(self) -> Hashable:
         """Key of the question."""
         return ("ratio", *(q.key for part in (self.above, self.below) for q in (part.low, part.high, part.share)))
+
+    @property
+    def denominator(self) -> Linear:
+        """The interpolated count below."""
+        return self.below.share
 
     @property
     def is_coarse(self) -> bool:

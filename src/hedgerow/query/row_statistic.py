@@ -25,11 +25,19 @@ from hedgerow.universe.universe import Universe
 class RowStatistic(Query):
     """A question made by ``statistic``. Two are equal if they have the same function object and the same attributes."""
 
-    __slots__ = ("attributes", "function", "vectorised", "within")
+    __slots__ = ("attributes", "function", "population", "vectorised", "within")
     is_asked_alone = True
 
-    def __init__(self, function: Callable[..., Any], attributes: Names, within: float | None, vectorised: bool) -> None:
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        attributes: Names,
+        within: float | None,
+        vectorised: bool,
+        population: bool = False,
+    ) -> None:
         self.function, self.attributes, self.within, self.vectorised = function, attributes, within, vectorised
+        self.population = population
 
     def on(self, universe: Universe, resolution: Resolution = "values") -> Bound[Any]:
         """Refuse to bind: a statistic reads raw rows, not the coded table."""
@@ -39,7 +47,7 @@ class RowStatistic(Query):
         )
 
     def _identity(self) -> Any:
-        return ("statistic", id(self.function), self.attributes, self.vectorised)
+        return ("statistic", id(self.function), self.attributes, self.vectorised, self.population)
 
     def __repr__(self) -> str:
         name = getattr(self.function, "__name__", "…")
@@ -53,12 +61,14 @@ def statistic(
     *,
     within: float | None = None,
     vectorised: bool = False,
+    population: bool = False,
 ) -> RowStatistic:
     """Ask for the average of ``function`` over the records, with an error of at most ``within``.
 
     The function gets the raw values of the attributes in the given order: numbers as floats (NaN if missing), flags as
     bools, everything else as text ("" if missing). It returns a number from 0 to 1. Each row is treated by itself: a
-    value below 0 counts as 0, one above 1 as 1, and a value that is no number, or an exception, as 0.
+    value below 0 counts as 0, one above 1 as 1, and a value that is no number, or an exception, as 0. A function that
+    fails, or is never from 0 to 1, on made-up records of the universe is refused before anything is charged.
 
     The function is called once for every row of the sample, so that the value of a row cannot depend on other rows. It
     runs in this process and sees private values: pass only functions that you have read.
@@ -74,6 +84,10 @@ def statistic(
     vectorised : bool
         Call the function with arrays instead; it returns one value per row. The caller vouches that each value depends
         on its own row only, to the last bit.
+    population : bool
+        Ask for the average over the population from which the rows are independent draws; the error bar then holds for
+        it. This is possible where the session's whole budget is small: ``within`` must be above e^ε − 1
+        (docs/sampling.md).
 
     Returns
     -------
@@ -92,4 +106,4 @@ def statistic(
         )
     if within is not None and not 0 < number(within) <= 1:
         raise InvalidInput(f"within must be above 0 and at most 1. Found {within!r}. Give a fraction, such as 0.05.")
-    return RowStatistic(function, names, None if within is None else number(within), bool(vectorised))
+    return RowStatistic(function, names, None if within is None else number(within), bool(vectorised), bool(population))

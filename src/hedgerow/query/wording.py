@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Iterator
+from functools import reduce
+from operator import or_
 from typing import Any
 
 import numpy as np
@@ -23,11 +25,17 @@ def asked_again(query: Linear, universe: Universe) -> Query:
         return Count(()) if query.table else ~Count(())
     if query.is_count and query.vectors is not None:
         masks = zip(query.attributes, query.vectors, strict=True)
-        return Count(tuple((name, _predicate(universe[name], np.asarray(mask, bool))) for name, mask in masks))
+        return Count(tuple((name, predicate_of(universe[name], np.asarray(mask, bool))) for name, mask in masks))
+    if query.is_count:  # "or" of conditions on single columns is the negation of a product
+        rest = ~np.asarray(query.table, bool)
+        found = [np.asarray(rest.any(axis=tuple(k for k in range(rest.ndim) if k != i))) for i in range(rest.ndim)]
+        if rest.any() and np.array_equal(reduce(np.logical_and.outer, found), rest):
+            conditions = zip(query.attributes, found, strict=True)
+            return reduce(or_, [Count(((name, predicate_of(universe[name], ~mask)),)) for name, mask in conditions])
     return WeightedQuery(query.attributes, np.asarray(query.table, float))
 
 
-def _predicate(attribute: Attribute, mask: NDArray[np.bool_]) -> Any:
+def predicate_of(attribute: Attribute, mask: NDArray[np.bool_]) -> Any:
     """Return the first predicate that covers exactly these cells, or the mask itself if there is none."""
     for said in _ways(attribute, mask):
         try:

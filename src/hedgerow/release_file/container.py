@@ -28,6 +28,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow._checks import require_folder
 from hedgerow._json import Json, kind_of, parse, write_ordered
 from hedgerow._memory import format_bytes
 from hedgerow.errors import HedgerowError, InvalidRelease
@@ -82,7 +83,7 @@ def pack(document: dict[str, Json], key: PrivateKey | None = None) -> bytes:
 
 def save(data: bytes, path: str | Path) -> Path:
     """Write bytes to a path completely or not at all: first beside it, then in its place."""
-    target = Path(path)
+    target = require_folder("The path of a release file", path)
     beside = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
         with beside.open("wb") as file:

@@ -11,7 +11,9 @@ import numpy as np
 from hedgerow._json import Json, fields, read_list, read_text, refuse
 from hedgerow._memory import MODEL, require, require_values
 from hedgerow._types import Array, Names
+from hedgerow.answering.answers_on_record import RecordedAnswer
 from hedgerow.convex.minimize import Minimize
+from hedgerow.engine.practical.fit.interactions import RELATIVE
 from hedgerow.engine.practical.measurement import Measurement
 from hedgerow.engine.practical.public import PracticalAnswers, practical_state, restore_practical
 from hedgerow.engine.public import PublicAnswers
@@ -24,7 +26,7 @@ from hedgerow.privacy.budget import Budget
 from hedgerow.query.bound import Bound, Estimate
 from hedgerow.query.counts import BoundMarginal
 from hedgerow.query.linear import Linear
-from hedgerow.release_file.publication import Publication, PublishedBlock, RecordedAnswer
+from hedgerow.release_file.publication import Publication, PublishedBlock
 from hedgerow.report import Charge
 from hedgerow.serialize import AnsweredQuestion, bound_question, decode, decode_state, encode, encode_state, question_of
 from hedgerow.serialize.values import (
@@ -199,20 +201,24 @@ def _read_answers(universe: Universe, record: Json) -> tuple[RecordedAnswer, ...
         answered = decode("an answer", pair[1], AnsweredQuestion)
         bound = bound_question(answered.question, universe, answered.resolution)
         found.append(
-            RecordedAnswer(bound, _check_estimate(universe, bound, answered.estimate), _positive("cost", pair[0]))
+            RecordedAnswer(bound, check_estimate(universe, bound, answered.estimate), _positive("cost", pair[0]))
         )
     return tuple(found)
 
 
-def _check_estimate(universe: Universe, bound: Bound[Any], estimate: Estimate) -> Estimate:
+def check_estimate(universe: Universe, bound: Bound[Any], estimate: Estimate) -> Estimate:
     """Refuse an estimate whose shape is not that of its question, or that has a number that is not finite."""
     value, shape = np.asarray(estimate.value), np.shape(estimate.value)
-    if value.dtype.kind not in "iuf" or not np.isfinite(value).all():
-        refuse("The value of an answer", "finite numbers", "others")
+    numbers = value.dtype.kind in "iuf" and not np.isnan(value).any()
+    if not numbers or (bound.is_fraction and np.isinf(value).any()):  # a ratio may be infinite
+        refuse("The value of an answer", "numbers, and finite if it is a fraction", "others")
     wanted = () if isinstance(bound, Linear) else universe.sizes(bound.attributes) if isinstance(bound, BoundMarginal) else shape  # fmt: skip
     for part in (estimate.error, estimate.typical, estimate.resolution):
         if part is not None and (np.shape(part) not in ((), shape) or not np.all(np.asarray(part) >= 0)):
             refuse("The bar of an answer", "at least 0, one for each cell", "another")
+    for part in (estimate.lower, estimate.upper, estimate.coefficients):
+        if part is not None and (np.shape(part) not in ((), shape) or np.isnan(np.asarray(part, float)).any()):
+            refuse("The ends of an answer", "numbers, one for each cell", "others")
     if shape != wanted:
         refuse("The value of an answer", f"of shape {wanted}", f"shape {shape}")
     return estimate
@@ -289,8 +295,10 @@ def _read_practical(universe: Universe, record: Json, rows: int | None) -> Pract
 
 def _require_learned(universe: Universe, record: Json) -> None:
     """Refuse what was learned if its tables do not fit the universe and one another, or the memory limit."""
-    merging, measurements, layouts, sets, queries, theta, priors, overview = fields(
-        record, "merging", "measurements", "layouts", "sets", "queries", "theta", "priors", "overview"
+    if isinstance(record, dict):
+        record = {"interactions": None, **record}  # older files lack it
+    merging, measurements, layouts, sets, queries, theta, priors, overview, interactions = fields(
+        record, "merging", "measurements", "layouts", "sets", "queries", "theta", "priors", "overview", "interactions"
     )
     groups = _require_merging(universe, merging)
     measured = read_list("measurements", measurements)
@@ -316,6 +324,10 @@ def _require_learned(universe: Universe, record: Json) -> None:
     for prior, shape in zip(priors, shapes, strict=True):
         _table("A prior", prior, shape)
     _whole("overview", overview, len(measured))
+    if interactions is not None:
+        weights = _table("interactions", interactions, (len(RELATIVE),))
+        if (weights < 0).any() or not np.isclose(weights.sum(), 1.0):
+            refuse("interactions", "weights that add up to 1", "others")
 
 
 def _require_merging(universe: Universe, record: Json) -> Universe:
@@ -332,7 +344,8 @@ def _require_merging(universe: Universe, record: Json) -> Universe:
         if (
             group.shape != (size,)
             or (shares < 0).any()
-            or not np.array_equal(np.unique(group), np.arange(group.max() + 1))
+            or not (group.min() >= 0 and group.max() < size)
+            or not np.bincount(group).all()
         ):
             refuse("merging", "a group for each value, numbered from 0", "another")
         if not np.allclose(np.bincount(group, shares), 1.0, atol=1e-6):

@@ -3,23 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 from hedgerow._json import Json
+from hedgerow.answering.answers_on_record import RecordedAnswer
 from hedgerow.engine.public import PublicAnswers
 from hedgerow.privacy.budget import Budget
-from hedgerow.query.bound import Bound, Estimate
 from hedgerow.report import Charge
 from hedgerow.universe.universe import Universe
-
-
-@dataclass(frozen=True)
-class RecordedAnswer:
-    """An answer that was given: the bound question, its estimate, and what it cost."""
-
-    bound: Bound[Any]
-    estimate: Estimate
-    cost: float
 
 
 @dataclass(frozen=True)

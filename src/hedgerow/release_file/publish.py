@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any, Literal
 
 from hedgerow._json import Json
-from hedgerow.answering.answers_on_record import costs_of_questions
+from hedgerow.answering.answers_on_record import RecordedAnswer, costs_of_questions
 from hedgerow.answering.blocks import Block
 from hedgerow.errors import InvalidInput
 from hedgerow.privacy.ledger import Entry
 from hedgerow.query.bound import Bound, Estimate
 from hedgerow.release_file.container import pack, save
 from hedgerow.release_file.document import write_document
-from hedgerow.release_file.publication import Publication, PublishedBlock, RecordedAnswer
+from hedgerow.release_file.publication import Publication, PublishedBlock
 from hedgerow.release_file.signing import PrivateKey
 from hedgerow.report import Charge
 from hedgerow.universe.universe import Universe

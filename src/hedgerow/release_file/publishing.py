@@ -24,6 +24,7 @@ class Publishing:
     _noise: Noise
     _appending: Appending | None
     _beta: float
+    draft_cost: tuple[float, float]
 
     def _alone(self) -> AbstractContextManager[object]:
         """Hold the ledger exclusively."""
@@ -55,6 +56,7 @@ class Publishing:
                 beta=self._beta,
                 private=self._noise.private,
                 guarded=any(getattr(block.engine, "guard", None) is not None for block in blocks),
+                draft=self.draft_cost,
             )
         )
 

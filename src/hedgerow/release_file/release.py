@@ -6,7 +6,7 @@ import contextlib
 import math
 import os
 import threading
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -18,7 +18,7 @@ from hedgerow._threads import one_thread
 from hedgerow.answer import Answer
 from hedgerow.answering.answer_cache import AnswerCache
 from hedgerow.answering.answer_history import AnswerHistory
-from hedgerow.answering.answers_on_record import query_of
+from hedgerow.answering.answers_on_record import RecordedAnswer, answers_on_record
 from hedgerow.answering.askable import Askable, bind_questions
 from hedgerow.answering.blocks import block_range
 from hedgerow.answering.scaling import Scale, bar_of_answer, require_scale, scaled_answer
@@ -30,16 +30,21 @@ from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.noise import public_generator
 from hedgerow.query.bound import Bound, Estimate
 from hedgerow.query.counts import OverTime, Query, Resolution
+from hedgerow.query.linear import Linear
 from hedgerow.query.row_statistic import RowStatistic
 from hedgerow.release_file.container import one_error, unpack
 from hedgerow.release_file.document import read_document
-from hedgerow.release_file.publication import Publication, PublishedBlock, RecordedAnswer
+from hedgerow.release_file.publication import Publication, PublishedBlock
 from hedgerow.release_file.signing import PublicKey
 from hedgerow.report import Charge
 from hedgerow.universe.universe import Universe
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+# methods of a session that need its table or its ledger
+NEED_TABLE = {"append", "ledger", "log", "on_behalf_of", "publish", "sample_yes_no", "sample_yes_no_stream"}
 
 
 class PublishedAnswers(AnswerCache):
@@ -51,6 +56,10 @@ class PublishedAnswers(AnswerCache):
     def keep(self, bound: Bound[Any], estimate: Estimate) -> Estimate:
         """Return the answer, and keep nothing: a release does not change."""
         return estimate
+
+    def ready(self, query: Linear) -> Estimate | None:
+        """Return the prepared answer to a query, as often as the batch asks for it; None if there is none."""
+        return self.prepared.get(query.key)
 
 
 class _Record:
@@ -86,6 +95,15 @@ class Release(Askable):
         self.digest, self.signer = contents.digest, contents.signer
         self._begin(published, published.blocks, published.answers, limit, is_whole=True)
 
+    @classmethod
+    def of(cls, published: Publication, cache: AnswerCache, limit: int | None = None) -> Release:
+        """Return the release of a publication of one block, which is in memory only. ``cache`` answers."""
+        made = cls.__new__(cls)
+        made._bytes, made._key, made.digest, made.signer = b"", None, "", None
+        made._begin(published, published.blocks, (), limit, is_whole=True)
+        made._cache = cache
+        return made
+
     def _begin(
         self,
         published: Publication,
@@ -99,6 +117,7 @@ class Release(Askable):
         self._published, self._blocks, self._limit, self._is_whole = published, tuple(blocks), limit, is_whole
         self._beta = math.fsum(block.beta for block in blocks)
         self._history, self._lock, self._process = AnswerHistory(), threading.RLock(), os.getpid()
+        self._cache: AnswerCache
         caches = [PublishedAnswers(block.public, block.answers) for block in blocks]
         if len(blocks) == 1:
             self._engine: PublicAnswers = blocks[0].public
@@ -107,6 +126,14 @@ class Release(Askable):
         n_is_public = blocks[0].budget.neighbours == "replace"
         self._engine = BlockAnswers([block.public for block in blocks], caches, n_is_public=n_is_public)
         self._cache, self._recorded = PublishedAnswers(self._engine, answers), tuple(answers)
+
+    def __getattr__(self, name: str) -> Any:
+        if name in NEED_TABLE:
+            raise AttributeError(
+                f"{name} must be called on a session, because it needs the table or its ledger. Found a published release. "
+                "Ask the owner."
+            )
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __reduce__(self) -> tuple[Any, ...]:
         if not self._is_whole:
@@ -174,7 +201,18 @@ class Release(Askable):
     @property
     def recorded(self) -> list[Answer]:
         """Answers that were published with the file, as fractions."""
-        return list(self._answers_on_record())
+        return list(answers_on_record(self._recorded, self.universe, self._engine))
+
+    @property
+    def draft_cost(self) -> tuple[float, float]:  # type: ignore[override]
+        """ε and δ that drafting the universe cost before the opening, as the published statement has them."""
+        found: Any = self._published.statement
+        for name in ("deployment", "privacy_loss", "privacy_parameters", "of_which_draft"):
+            found = found.get(name) if isinstance(found, dict) else None
+        match found:
+            case [int() | float() as epsilon, int() | float() as delta] if epsilon >= 0 and delta >= 0:
+                return float(epsilon), float(delta)
+        return 0.0, 0.0
 
     def statement(self) -> Any:
         """Return the privacy statement that the owner published with the file."""
@@ -201,7 +239,7 @@ class Release(Askable):
             Error bar that the answer must have. It is refused if the bar is wider, because a release buys nothing.
         scale : {"fraction", "rows"}
             Scale of counts: a fraction of the rows, or a number of rows.
-        resolution : {"values", "bins"}
+        resolution, impossible
             As in a session.
 
         Returns
@@ -225,7 +263,7 @@ class Release(Askable):
         with limit_memory(self._limit), self._alone():
             bound = bind_questions([query], self.universe, resolution)[0]
             wanted = bar_of_answer(within, bound)
-            return 0.0 if self._cache.has(bound, wanted) else self._engine.price(bound, wanted)
+            return self._cache.price(bound, wanted)
 
     def _require_answerable(self, query: Query) -> None:
         """Refuse a question that only the table can answer."""
@@ -248,6 +286,7 @@ class Release(Askable):
         rows: int | None = None,
         *,
         resolution: Literal["values", "bins"] = "values",
+        impossible: Iterable[Query] = (),
         seed: int | None = None,
     ) -> pd.DataFrame:
         """Draw synthetic records whose counts match the hypothesis.
@@ -268,7 +307,7 @@ class Release(Askable):
         wanted = require_record_options(round(self.rows) if rows is None else rows, resolution)
         with limit_memory(self._limit), self._alone():
             return synthetic_records(
-                self.hypothesis, wanted, lambda: public_generator(seed), resolution, self.certificate
+                self.hypothesis, wanted, lambda: public_generator(seed), resolution, self.certificate, impossible
             )
 
     # What the base class asks for
@@ -290,15 +329,12 @@ class Release(Askable):
     def _require_all(self) -> None:
         """Do nothing: a release has all of its blocks."""
 
-    def _charges(self) -> Iterator[Charge]:
-        for block in self._blocks:
+    def _charges(self, *, names: bool = False) -> Iterator[Charge]:
+        for block in self._blocks:  # which name nobody
             yield from block.charges
 
-    def _answers_on_record(self) -> Iterator[Answer]:
-        for each in self._recorded:
-            query = query_of(each.bound, self.universe)
-            if query is not None:
-                yield scaled_answer(query, each.bound, each.estimate, each.cost, "fraction", self._engine)
+    def _on_record(self) -> Iterator[RecordedAnswer]:
+        yield from self._recorded
 
     def _numbers_given(self) -> int:
         return self._published.numbers_given

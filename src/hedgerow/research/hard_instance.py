@@ -112,3 +112,70 @@ def _padded_tardos(words: int, p: int, share: float, generator: np.random.Genera
     coded = np.where(generator.random((words, code)) < bias, 1.0, -1.0)
     padding = np.broadcast_to(np.where(np.arange(p - code) % 2, 1.0, -1.0), (words, p - code))
     return np.hstack([coded, padding])[:, generator.permutation(p)]
+
+
+@dataclass(frozen=True)
+class ReconstructionInstance:
+    """A secret of m bits, each in ``copies`` rows of a table, and m counts from which it can be rebuilt.
+
+    Paper: Kasiviswanathan, Rudelson & Smith, *The power of linear reconstruction attacks*. Proof:
+    docs/proofs/lower_bounds.md.
+    """
+
+    secret: NDArray[np.int64]
+    counts: NDArray[np.int64]  # rows in each of the m cells, and in a last one
+    questions: NDArray[np.float64]  # m questions over m + 1 cells, each 0 or 1 per cell
+    copies: int
+
+    @property
+    def answers(self) -> NDArray[np.float64]:
+        """The true answers, as fractions of the rows."""
+        return np.asarray(self.questions @ self.counts / self.counts.sum())
+
+    def rebuild(self, answers: NDArray[np.float64]) -> NDArray[np.int64]:
+        """Return the bits that these answers point to: the inverse Hadamard transform, rounded."""
+        m, n = len(self.secret), int(self.counts.sum())
+        signed = 2 * answers - answers[0]
+        found = hadamard(m, dtype=np.float64).T @ signed * (n / (self.copies * m))
+        return np.asarray(found >= 0.5, dtype=np.int64)
+
+    def most_wrong(self, error: float) -> float:
+        """Return a bound on the share of wrong bits if every answer is within ``error``: 36α²n²/(g²m)."""
+        n = int(self.counts.sum())
+        return 36 * (error * n / self.copies) ** 2 / len(self.secret)
+
+
+def reconstruction_instance(
+    bits: int, rows: int, *, generator: np.random.Generator, copies: int = 1
+) -> ReconstructionInstance:
+    """Generate a table whose counts give its rows away if they are too accurate.
+
+    Parameters
+    ----------
+    bits : int
+        m, a power of two.
+    rows : int
+        n, at least ``bits`` × ``copies``.
+    generator : numpy Generator
+        The source of randomness. The table is public, so the noise need not be secure.
+    copies : int
+        g, the rows of each bit.
+
+    Returns
+    -------
+    ReconstructionInstance
+
+    Raises
+    ------
+    InvalidInput
+        If a parameter is out of range.
+    """
+    if bits < 2 or bits & (bits - 1) or copies < 1 or rows < bits * copies:
+        raise InvalidInput(
+            "bits must be a power of two of at least 2, with bits × copies rows or more. Found "
+            f"{bits}, {copies} and {rows}. Correct them."
+        )
+    secret = generator.integers(0, 2, bits)
+    counts = np.append(secret * copies, rows - secret.sum() * copies)
+    questions = np.hstack([(hadamard(bits) > 0).astype(np.float64), np.zeros((bits, 1))])
+    return ReconstructionInstance(secret, counts, questions, copies)

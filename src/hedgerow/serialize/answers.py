@@ -9,6 +9,7 @@ from hedgerow.answer import OPERATORS, Answer, Combination
 from hedgerow.query.bound import Estimate
 from hedgerow.query.counts import Query, Resolution
 from hedgerow.query.linear import Linear
+from hedgerow.query.support import KINDS, SeparatedPair, Support
 from hedgerow.serialize.registry import decode, encode, register
 from hedgerow.serialize.values import (
     read_number,
@@ -20,9 +21,48 @@ from hedgerow.serialize.values import (
 )
 
 
-def _write_answer(answer: Answer) -> dict[str, Json]:
-    """Return the fields of an answer as JSON values."""
+def _write_support(support: Support) -> Json:
+    """Return what an answer rests on as a JSON value."""
     return {
+        "kind": support.kind,
+        "tables": [list(names) for names in support.tables],
+        "separated": [[pair.first, pair.second, list(pair.given)] for pair in support.separated],
+        "missing": [list(names) for names in support.missing],
+    }
+
+
+def _read_support(record: Json) -> Support | None:
+    """Read what an answer rests on; refuse anything else."""
+    match record:
+        case None:
+            return None
+        case {"kind": kind, "tables": tables, "separated": separated, "missing": missing} if kind in KINDS:
+            pairs = []
+            for each in separated if isinstance(separated, list) else refuse("separated", "a list", separated):
+                match each:
+                    case [str() as first, str() as second, given]:
+                        pairs.append(SeparatedPair(first, second, _read_names(given)))
+                    case _:
+                        refuse("separated", "two names and a list of names each", each)
+            return Support(kind, _read_tables(tables), tuple(pairs), _read_tables(missing))
+    refuse("support", f"a record whose kind is one of {', '.join(KINDS)}", record)
+
+
+def _read_tables(record: Json) -> tuple[tuple[str, ...], ...]:
+    """Read a list of lists of names."""
+    return tuple(map(_read_names, record if isinstance(record, list) else refuse("tables", "a list", record)))
+
+
+def _read_names(record: Json) -> tuple[str, ...]:
+    """Read a list of names."""
+    if not isinstance(record, list) or not all(isinstance(name, str) for name in record):
+        refuse("names", "a list of texts", record)
+    return tuple(map(str, record))
+
+
+def _write_answer(answer: Answer) -> dict[str, Json]:
+    """Return the fields of an answer as JSON values; an unknown support is left out."""
+    return ({} if answer.support is None else {"support": _write_support(answer.support)}) | {
         "query": encode(answer.query),
         "estimate": encode(
             Estimate(
@@ -32,6 +72,10 @@ def _write_answer(answer: Answer) -> dict[str, Json]:
                 answer.resolution,
                 answer.typical,
                 coefficients=answer.coefficient_errors,
+                lower=answer.lower,
+                upper=answer.upper,
+                basis=answer.coefficient_basis,
+                simulation=answer.simulation,
             )
         ),
         "cost": write_number("cost", answer.cost),
@@ -39,13 +83,14 @@ def _write_answer(answer: Answer) -> dict[str, Json]:
     }
 
 
-def _read_answer(query: Json, estimate: Json, cost: Json, labels: Json) -> Answer:
+def _read_answer(query: Json, estimate: Json, cost: Json, labels: Json, support: Json = None) -> Answer:
     """Rebuild an answer from its fields."""
     found = decode("estimate", estimate, Estimate)
     named = tuple((name, _read_labels(values)) for name, values in read_pairs("labels", labels))
     return Answer(
         decode("query", query, Query), found.value, found.error, found.source, read_number("cost", cost), named,
-        found.resolution, found.typical, found.coefficients,
+        found.resolution, found.typical, found.coefficients, found.lower, found.upper,
+        found.basis, found.simulation, _read_support(support),
     )  # fmt: skip
 
 

@@ -19,7 +19,7 @@ from hedgerow.serialize.registry import decode, encode, register, register_datac
 for constraint in SETS:
     register_dataclass(constraint)
 
-LOSSES.each(lambda name, loss: register_dataclass(loss, name))
+LOSSES.each(lambda name, loss: register_dataclass(loss, name, omitted={"coding": "full"}))
 
 register_refusal(
     Custom,

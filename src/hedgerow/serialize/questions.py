@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import datetime
 import functools
+import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -36,6 +37,8 @@ from hedgerow.serialize.values import (
 )
 from hedgerow.universe.attributes import not_
 from hedgerow.universe.labels import read_label, write_label
+
+PERIOD = re.compile(r"\d{4}(-[-QW0-9]{1,9})?")  # a date or the label of a period: "2020-01-31", "2020-Q1", "2020"
 
 
 def _sort_records(records: Iterable[Json]) -> list[Json]:
@@ -83,7 +86,9 @@ def _read_predicate(record: Json) -> Any:
 
 
 def _end(end: Any) -> Any:
-    """Check an end of a range and return it."""
+    """Check an end of a range and return it. A text must look like a date or a period; the attribute judges the rest."""
+    if isinstance(end, str) and PERIOD.fullmatch(end):
+        return end
     if end is not None and not isinstance(end, bool | int | float | np.number | datetime.date):
         refuse("An end of a range", "a number, a date or None", end, "Use a set for a list of values.")
     return end

@@ -10,13 +10,14 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import typing
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from types import NoneType, UnionType
 from typing import Any, TypeVar
 
 import numpy as np
 
 from hedgerow._json import Json, kind_of, read_text, refuse, require_fields
+from hedgerow._registry import NEWER
 from hedgerow.errors import InvalidInput
 from hedgerow.serialize.values import (
     VALUE_KINDS,
@@ -58,40 +59,48 @@ def register(
     read: Callable[..., T],
     *,
     fields: Iterable[str] | None = None,
+    optional: Iterable[str] = (),
 ) -> None:
     """Register the form of objects of exactly this type, not of its subclasses.
 
     ``write`` returns the fields of an object. ``read`` takes them by name and must check every one of them.
 
     The fields are ``fields``, or the parameters of ``read``. A parameter with a default is a field that a record may
-    omit. In this way a kind gains a field and still reads and writes its older records.
+    omit, as are the fields that ``optional`` names. In this way a kind gains a field and still reads and writes its older
+    records.
     """
     taken = inspect.signature(read).parameters
     names = tuple(taken if fields is None else fields)
-    optional = frozenset(name for name in names if name in taken and taken[name].default is not inspect.Parameter.empty)
+    omitted = {name for name in names if name in taken and taken[name].default is not inspect.Parameter.empty}
     if kind in _KINDS or kind in (*VALUE_KINDS, "value") or of in _TYPES or {"v", "kind"} & set(names):
         raise InvalidInput(
             f"A form must have a new kind and a new type, and no field called v or kind. Found {kind!r} of "
             f"{of.__name__} with {', '.join(names) or 'no fields'}. Choose another name."
         )
-    _KINDS[kind] = _TYPES[of] = Form(kind, of, write, read, names, optional)
+    _KINDS[kind] = _TYPES[of] = Form(kind, of, write, read, names, frozenset({*omitted, *optional}))
 
 
-def register_dataclass(cls: type[Any], kind: str | None = None) -> None:
+def register_dataclass(cls: type[Any], kind: str | None = None, omitted: Mapping[str, Any] | None = None) -> None:
     """Register the form of a frozen dataclass, by the types of its constructor arguments.
 
-    ``kind`` is the name of the class by default.
+    ``kind`` is the name of the class by default. ``omitted`` are fields that are younger than the form, each with the
+    value that a record without the field means; a field with this value is left out. So is a
+    field with the metadata ``NEWER`` that is None. In both ways a kind gains a field and keeps its older records.
     """
     hints = typing.get_type_hints(cls)
     taken = {field.name: hints[field.name] for field in dataclasses.fields(cls) if field.init}
 
+    gained = {field.name: None for field in dataclasses.fields(cls) if field.metadata == NEWER}
+    young: dict[str, Any] = {**gained, **(omitted or {})}
+
     def write(thing: Any) -> dict[str, Json]:
-        return {name: _write_as(hint, name, getattr(thing, name)) for name, hint in taken.items()}
+        kept = {name: hint for name, hint in taken.items() if name not in young or getattr(thing, name) != young[name]}
+        return {name: _write_as(hint, name, getattr(thing, name)) for name, hint in kept.items()}
 
     def read(**record: Json) -> Any:
-        return cls(**{name: _read_as(hint, name, record[name]) for name, hint in taken.items()})
+        return cls(**young | {name: _read_as(taken[name], name, record[name]) for name in record})
 
-    register(kind or cls.__name__, cls, write, read, fields=taken)
+    register(kind or cls.__name__, cls, write, read, fields=taken, optional=young)
 
 
 def register_refusal(of: type, why: str) -> None:

@@ -15,7 +15,7 @@ from hedgerow.privacy import events
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.events import Event, Gaussian, Laplace
 from hedgerow.privacy.ledger import Entry
-from hedgerow.query.bound import Estimate, Source
+from hedgerow.query.bound import GUARANTEED, Basis, Estimate, Source
 from hedgerow.query.counts import Query
 from hedgerow.query.linear import Linear, as_linear
 from hedgerow.query.row_statistic import RowStatistic
@@ -126,21 +126,36 @@ def _write_estimate(estimate: Estimate) -> dict[str, Json]:
         **({"resolution": write_value(coarse)} if isinstance(coarse, np.ndarray) or coarse != 0 else {}),
         **({} if usual is None else {"typical": write_value(usual)}),
         **({} if estimate.coefficients is None else {"coefficients": write_value(estimate.coefficients)}),
+        **({} if estimate.lower is None else {"lower": write_value(estimate.lower)}),
+        **({} if estimate.upper is None else {"upper": write_value(estimate.upper)}),
+        **({} if estimate.basis == GUARANTEED else {"basis": write_text("basis", estimate.basis)}),
+        **({} if estimate.simulation is None else {"simulation": write_value(estimate.simulation)}),
     }
 
 
 def _read_estimate(
-    value: Json, error: Json, source: Json, resolution: Json = 0.0, typical: Json = None, coefficients: Json = None
+    value: Json,
+    error: Json,
+    source: Json,
+    resolution: Json = 0.0,
+    typical: Json = None,
+    coefficients: Json = None,
+    lower: Json = None,
+    upper: Json = None,
+    basis: Json = GUARANTEED,
+    simulation: Json = None,
 ) -> Estimate:
     """Build an estimate from its JSON fields."""
     found, said = read_value(value), read_text("source", source)
-    bar, coarse, usual, each = (
+    bar, coarse, usual, each, low, high = (
         _read_widths(name, record)
         for name, record in (
             ("error", error),
             ("resolution", resolution),
             ("typical", typical),
             ("coefficients", coefficients),
+            ("lower", lower),
+            ("upper", upper),
         )
     )
     if said not in get_args(Source):
@@ -149,7 +164,13 @@ def _read_estimate(
         refuse("resolution", "a number, or one for each cell", coarse)
     if not (each is None or (isinstance(each, np.ndarray) and each.shape == np.shape(found))):
         refuse("coefficients", "one number for each entry of the value", each)
-    return Estimate(found, bar, said, coarse, usual, coefficients=each)  # type: ignore[arg-type]
+    for name, end in (("lower", low), ("upper", high)):
+        if end is not None and np.shape(end) != np.shape(found):
+            refuse(name, "a number, or one for each cell of the value", end)
+    if basis not in get_args(Basis):
+        refuse("basis", f"one of {', '.join(get_args(Basis))}", basis)
+    sampled = None if simulation is None else read_number("simulation", simulation)
+    return Estimate(found, bar, said, coarse, usual, coefficients=each, lower=low, upper=high, basis=basis, simulation=sampled)  # type: ignore[arg-type]  # fmt: skip
 
 
 def _read_widths(name: str, record: Json) -> float | Array | None:

@@ -1,110 +1,205 @@
-"""One open session, which answers the waiting questions of all analysts in a thread of its own.
+"""One open session, and who answers about it: worker processes what is free, a thread of its own what may charge.
 
-The session has one writer: everything that may read the table or charge the ledger runs in this thread, in the order of
-arrival. Questions that wait at the same time are answered together, so that many small requests cost little more than one
-large one. Answers are the same as if each had been asked alone.
+Free answers follow from released values, so worker processes give them from the public state of the session. A purchase
+delays none of them. Everything that may read the table or charge the ledger runs in the session's one thread, in the order of
+arrival. After a charge the workers get the new state; an answer that was computed from the old one meanwhile is computed again.
+
+Where free answers may depend on the table (a guard, the theory profile, several blocks), the session's thread gives them too.
+Questions that wait at the same time are answered together. Answers are the same as if each had been asked alone.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import logging
-from collections import Counter, deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
-from itertools import groupby, islice
-from typing import Literal, TypeVar
+from itertools import groupby, islice, zip_longest
+from typing import Any, TypeVar
 
 from hedgerow.answer import Answer
+from hedgerow.errors import HedgerowError
+from hedgerow.privacy.noise import random_token
 from hedgerow.query.counts import Query
-from hedgerow.server.problems import Refusal
+from hedgerow.release_file.replica import GivenAnswer, adopt_answers, given_answers, public_state
+from hedgerow.server.answer_queue import MOST_NEW, AnswerQueue, Meter, WaitingRequest
+from hedgerow.server.heads import HeadFile
+from hedgerow.server.journal import AnswerJournal
+from hedgerow.server.messages import pack, unpack
+from hedgerow.server.pool import ROUNDS, PublishedState, WorkerPool
+from hedgerow.server.shared_answers import GivenAnswers
+from hedgerow.server.worker import Work, WorkResult
 from hedgerow.session import Session
 
-LOG = logging.getLogger("hedgerow.server")
-TOGETHER = 10_000  # questions that are answered in one turn, unless one request has more
+UNADOPTED = 200  # pieces of work whose answers wait for the session
 T = TypeVar("T")
-Scale = Literal["fraction", "rows"]
-Resolution = Literal["values", "bins"]
 
 
-@dataclass(frozen=True)
-class WaitingRequest:
-    """Questions of one request that wait for the session, and the promise of their answers."""
-
-    analyst: str
-    queries: Sequence[Query]
-    scale: Scale
-    resolution: Resolution
-    promise: asyncio.Future[list[Answer]] = field(compare=False)
-
-    @property
-    def alike(self) -> tuple[str, Scale, Resolution]:
-        """Key of requests that may be answered in one call."""
-        return self.analyst, self.scale, self.resolution
-
-
-class Dataset:
+class Dataset(AnswerQueue):
     """A session that is served."""
 
-    def __init__(self, name: str, session: Session, most_waiting: int, most_of_one: int | None = None) -> None:
-        self.name, self.session, self._most = name, session, most_waiting
-        self._most_of_one = most_waiting if most_of_one is None else most_of_one
-        self._unanswered: Counter[str] = Counter()  # requests of each analyst that have no answer yet
+    def __init__(
+        self,
+        name: str,
+        session: Session,
+        most_waiting: int,
+        most_of_one: int | None = None,
+        pool: WorkerPool | None = None,
+        journal: AnswerJournal | None = None,
+        head: HeadFile | None = None,
+        new_a_day: int = MOST_NEW,
+    ) -> None:
+        super().__init__(name, most_waiting, most_of_one, new_a_day)
+        self._head = head
+        if head is not None:
+            head.note(session)
+        self.session = session
         self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"hedgerow-{name}")
-        self._waiting: deque[WaitingRequest] = deque()
-        self._draining: asyncio.Task[None] | None = None
+        self._pool, self._journal = pool, journal
+        self._noted = 0  # the last line of the journal
+        self._settling: asyncio.Task[None] | None = None
+        self._facts: dict[str, tuple[int, Any]] = {}
+        self._changes = 0  # jobs that charged
+        self._published: PublishedState | None = None
+        if pool is not None:
+            state = _pickled_state(session)
+            if journal is not None:
+                journal.adopt_into(name, session)
+            if state is not None:
+                self._published = PublishedState(state, pack(given_answers(session)))
+        self.shared, self._life = GivenAnswers(), random_token(4)
 
-    async def ask(
-        self, analyst: str, queries: Sequence[Query], scale: Scale = "fraction", resolution: Resolution = "values"
-    ) -> list[Answer]:
-        """Answer questions without ``within``, together with others that wait now."""
-        with self._room(analyst):
-            promise: asyncio.Future[list[Answer]] = asyncio.get_running_loop().create_future()
-            self._waiting.append(WaitingRequest(analyst, queries, scale, resolution, promise))
-            if self._draining is None or self._draining.done():
-                self._draining = asyncio.create_task(self._drain())
-            return await promise
+    @property
+    def is_published(self) -> bool:
+        """True if free answers never depend on the table, so that worker processes give them."""
+        return self._published is not None
 
-    async def run(self, analyst: str, work: Callable[[Session], T]) -> T:
-        """Run other work on the session in its thread, on behalf of an analyst."""
+    @property
+    def version(self) -> str:
+        """Name of the public state, in this life of the service."""
+        return "" if self._published is None else f"{self._life}.{self._published.version}"
+
+    @property
+    def revision(self) -> str:
+        """Name of the public state and of the answers that replaced others. Within a revision no given answer changes."""
+        return "" if self._published is None else f"{self.version}.{self._published.replacements}"
+
+    @property
+    def published(self) -> PublishedState | None:
+        """The public state and the answers that were given from it, or None if free answers may depend on the table."""
+        return self._published
+
+    # Free answers
+
+    async def warm(self) -> None:
+        """Let every worker load what its first question needs."""
+        if self._pool is not None and self._published is not None:
+            await self.warm_workers(self._pool, self._published)
+
+    async def _do(self, work: Work, *, is_heavy: bool) -> WorkResult:
+        """Do work in a worker, until nothing was released meanwhile. Note its new answers as given."""
+        pool, published, rounds = self._pool, self._published, 0
+        assert pool is not None and published is not None
+        async with pool.turn(is_heavy=is_heavy) as worker:
+            while True:
+                outcome: WorkResult
+                accepted = self.shared.count
+                outcome, version = await pool.do(worker, self.name, published, work)
+                is_stale, rounds = version != published.version, rounds + 1
+                if is_stale and rounds < ROUNDS:
+                    continue
+                if outcome.fresh and self.shared.count != accepted and self.shared.has_any(outcome.fresh):
+                    worker.reject(self.name)  # a front gave an answer first, which the worker repeats
+                    continue
+                break
+            if outcome.refusal is not None:
+                raise outcome.refusal
+            if outcome.fresh:
+                worker.accept(self.name)
+                published.add(worker, outcome.fresh)
+        if outcome.fresh:
+            await self.note_given(outcome.fresh)
+        if outcome.fresh and is_stale:
+            self.settle_soon()
+        else:
+            self.settle_if_due()
+        return outcome
+
+    async def note_given(self, answers: bytes) -> None:
+        """Write answers down that are given now: a later charge would change them, also in another life."""
+        if self._journal is not None:
+            self._noted = max(self._noted, await self._journal.note(self.name, answers))
+
+    async def _answer_elsewhere(self, batch: Sequence[WaitingRequest]) -> list[list[Answer] | BaseException]:
+        """Answer a batch in the session's thread."""
+        return await self._in_thread(lambda: self._answer(batch), Meter())
+
+    # The session's thread
+
+    async def run(self, analyst: str, work: Callable[[Session], T], meter: Meter | None = None) -> T:
+        """Run work on the session in its thread, on behalf of an analyst. It may charge, which the meter shows."""
 
         def on_behalf() -> T:
             with self.session.on_behalf_of(analyst):
                 return work(self.session)
 
-        with self._room(analyst):
-            return await asyncio.get_running_loop().run_in_executor(self._thread, _run_plainly, on_behalf)
+        with self.room(analyst):
+            return await self._in_thread(on_behalf, meter or Meter())
 
-    async def _drain(self) -> None:
-        """Answer what waits, until nothing does. A fault is the outcome of every request that it meets."""
-        while self._waiting:
-            batch = self._next_batch()
-            found: list[list[Answer] | BaseException]
-            try:
-                found = await asyncio.get_running_loop().run_in_executor(self._thread, self._answer, batch)
-            except Exception as fault:  # nobody may wait for an answer that will not come
-                LOG.error("dataset %s: %s", self.name, type(fault).__name__)
-                found = [RuntimeError("a batch was not answered") for _ in batch]
-            for asked, outcome in zip(batch, found, strict=True):
-                if asked.promise.done():  # its request was given up
-                    continue
-                if isinstance(outcome, BaseException):
-                    asked.promise.set_exception(outcome)
-                else:
-                    asked.promise.set_result(outcome)
+    async def read(self, name: str, work: Callable[[Session], T]) -> T:
+        """Return a public fact that changes with charges only. It is computed once after each."""
+        known = self._facts.get(name)
+        if known is None or known[0] != self._changes:
+            now = self._changes
+            known = self._facts[name] = (now, await self._in_thread(lambda: work(self.session), Meter()))
+        return known[1]  # type: ignore[no-any-return]
 
-    def _next_batch(self) -> list[WaitingRequest]:
-        """Take requests in their order until they have ``TOGETHER`` questions; other work then has its turn."""
-        batch: list[WaitingRequest] = []
-        questions = 0
-        while self._waiting and (not batch or questions + len(self._waiting[0].queries) <= TOGETHER):
-            first = self._waiting.popleft()
-            if not first.promise.done():  # else its request was given up
-                batch.append(first)
-                questions += len(first.queries)
-        return batch
+    async def _in_thread(self, work: Callable[[], T], meter: Meter) -> T:
+        """Run work in the session's thread. Tell the workers afterwards what it released and answered."""
+        given = [] if self._published is None else self._published.take_unadopted()
+        job = Job(self.session, given, self._head, is_published=self._published is not None)
+        try:
+            value = await asyncio.get_running_loop().run_in_executor(self._thread, job.run, work)
+        finally:
+            meter.cost += job.cost
+            self._changes += job.has_released
+            if self._published is not None:
+                if not job.has_adopted:  # the ledger could not be reached; the next job adopts them
+                    self._published.unadopted[:0] = given
+                if job.has_released and job.state is None:
+                    self._published = None  # its thread answers from now on
+                elif job.has_released:
+                    self._published.release(job.state)
+                    self.forget_repeats()
+                if job.kept and self._published is not None:
+                    self._published.add(None, job.kept)
+                    self.forget_repeats()
+                    if job.has_replaced or (self.shared.count and self.shared.has_any(job.kept)):
+                        self._published.replacements += 1
+        return value
+
+    def settle_if_due(self) -> None:
+        """Let the session adopt what others answered, if that is much."""
+        if self._published is not None and len(self._published.unadopted) > UNADOPTED:
+            self.settle_soon()
+
+    def settle_soon(self) -> None:
+        """Let the session adopt what others answered."""
+        if self._settling is None or self._settling.done():
+            self._settling = asyncio.create_task(self._settle())
+
+    async def _settle(self) -> None:
+        """Let the session adopt what workers answered, and end the journal's lines."""
+        upto = self._noted
+        with contextlib.suppress(HedgerowError):  # it is tried again with the next job
+            await self._in_thread(self._flush, Meter())
+            if self._journal is not None and upto:
+                await self._journal.end(self.name, upto)
+
+    def _flush(self) -> None:
+        for block in self.session.blocks.values():
+            if (flush := getattr(block.ledger, "flush", None)) is not None:
+                flush()
 
     def _answer(self, batch: Sequence[WaitingRequest]) -> list[list[Answer] | BaseException]:
         """Answer a batch in the session's thread. Each request gets its answers, or its own refusal."""
@@ -119,52 +214,104 @@ class Dataset:
             else:
                 answers = iter(together)
                 outcomes += [list(islice(answers, len(asked.queries))) for asked in group]
+                for asked, answered in zip(group[1:], outcomes[-len(group) :][1:], strict=True):
+                    cost = sum(answer.cost for answer in answered)  # type: ignore[union-attr, misc]
+                    asked.meter.cost += cost  # the first has what is left
+                    group[0].meter.cost -= cost
         return outcomes
 
     def _outcome(self, like: WaitingRequest, queries: Sequence[Query]) -> list[Answer] | BaseException:
-        """Return the answers to questions of one kind of request, or the refusal of the first that is refused."""
+        """Return the answers to questions of one kind of request, or the refusal of the first that is refused.
+
+        The whole charge is on the meter of the request.
+        """
 
         def ask() -> list[Answer]:
             with self.session.on_behalf_of(like.analyst):
                 return self.session.ask_all(list(queries), scale=like.scale, resolution=like.resolution, progress=False)
 
+        before = charges_of(self.session)
         try:
-            return _run_plainly(ask)
+            return run_plainly(ask)
         except Exception as fault:  # a refusal or a fault of one request must not stop the requests of others
             return fault
-
-    @contextlib.contextmanager
-    def _room(self, analyst: str) -> Iterator[None]:
-        """Count a request while it waits. Refuse it when too many wait, of all analysts or of this one."""
-        for waiting, most, whose in (
-            (self._unanswered[analyst], self._most_of_one, "of one person "),
-            (self._unanswered.total(), self._most, ""),
-        ):
-            if waiting >= most:
-                raise Refusal(
-                    503,
-                    "busy",
-                    "Too many requests wait",
-                    f"At most {most:g} requests {whose}may wait for a dataset. Found as many. Try again in a moment.",
-                    {"Retry-After": "1"},
-                )
-        self._unanswered[analyst] += 1
-        try:
-            yield
         finally:
-            self._unanswered[analyst] -= 1
-            if not self._unanswered[analyst]:
-                del self._unanswered[analyst]
+            like.meter.cost += cost_since(self.session, before)
 
     async def close(self) -> None:
         """Answer what waits, then close the session."""
-        if self._draining is not None:
-            await self._draining
+        await self.finish()
+        if self._settling is not None:
+            await self._settling
+        await self._settle()
         await asyncio.get_running_loop().run_in_executor(self._thread, self.session.close)
         self._thread.shutdown()
 
 
-def _run_plainly(work: Callable[[], T]) -> T:
+class Job:
+    """Work in the session's thread, with what it charged, released and answered."""
+
+    def __init__(
+        self, session: Session, given: Sequence[bytes], head: HeadFile | None = None, *, is_published: bool
+    ) -> None:
+        self._session, self._given, self._head, self._is_published = session, given, head, is_published
+        self.cost, self.has_released, self.has_adopted, self.has_replaced = 0.0, False, False, False
+        self.state: bytes | None = None
+        self.kept = b""
+
+    def run(self, work: Callable[[], T]) -> T:
+        """Adopt what workers answered before, then do the work."""
+        session, kept = self._session, list[GivenAnswer]()
+
+        def keep(bound: Any, estimate: Any, is_better: bool) -> None:
+            kept.append((bound, estimate))
+            self.has_replaced |= is_better
+
+        blocks = list(session.blocks.values())
+        if self._is_published:
+            for blob in self._given:
+                adopt_answers(session, unpack(blob))
+            self.has_adopted = True
+            blocks[0].cache.watcher = keep
+        before, spent = charges_of(session), [block.ledger.spent for block in blocks]
+        try:
+            return run_plainly(work)
+        finally:
+            self.cost = cost_since(session, before)
+            self.has_released = charges_of(session) != before or [block.ledger.spent for block in blocks] != spent
+            if self._is_published:
+                blocks[0].cache.watcher = None
+                self.state = _pickled_state(session) if self.has_released else None
+                self.kept = pack(kept) if kept else b""
+            if self._head is not None and self.has_released:
+                self._head.note(session)
+
+
+def charges_of(session: Session) -> list[float]:
+    """Return what this process has charged to each block."""
+    return [block.ledger.charged for block in session.blocks.values()]
+
+
+def cost_since(session: Session, before: Sequence[float]) -> float:
+    """Return what was charged since then: a row is in one block only, so it is the charge of the block that paid most.
+
+    A block that was appended since then had paid nothing.
+    """
+    return max(now - then for now, then in zip_longest(charges_of(session), before, fillvalue=0.0))
+
+
+def _pickled_state(session: Session) -> bytes | None:
+    """Return the public state of a session for workers, or None if its free answers may depend on the table."""
+    state = public_state(session)
+    if state is None:
+        return None
+    try:
+        return pack(state)
+    except Exception:  # a loss that is the owner's own code stays in this process
+        return None
+
+
+def run_plainly(work: Callable[[], T]) -> T:
     """Run work, and raise what a future cannot carry, such as a panic of native code, as an ordinary fault."""
     try:
         return work()

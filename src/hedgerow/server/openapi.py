@@ -81,6 +81,11 @@ def _operation(endpoint: Endpoint) -> dict[str, Any]:
             },
         },
     }
+    if endpoint.may_wait:
+        found["responses"]["202"] = {
+            "description": "The purchase waits for an owner's approval. Repeat the request when it is approved.",
+            "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
+        }
     if endpoint.body is not None:
         schema = {"$ref": f"#/components/schemas/{endpoint.body.__name__}"}
         found["requestBody"] = {"required": True, "content": {"application/json": {"schema": schema}}}
@@ -88,6 +93,4 @@ def _operation(endpoint: Endpoint) -> dict[str, Any]:
 
 
 def _media(endpoint: Endpoint) -> tuple[str, ...]:
-    if endpoint.name == "synthesize":
-        return ("text/csv", "application/vnd.apache.parquet", "application/vnd.apache.arrow.stream")
-    return ("application/json", "application/x-ndjson") if endpoint.name == "ask_batch" else (endpoint.returns,)
+    return (endpoint.returns,) if isinstance(endpoint.returns, str) else endpoint.returns

@@ -3,6 +3,9 @@
 A token is ``hr_<id>_<secret>`` with 256 random bits of secret. Only the SHA-256 digest of the secret is stored: the secret has
 so many bits that a slow hash would add nothing. Digests are compared in constant time, and a token that does not exist
 takes the same steps as one that does.
+
+A person who signs on at a reverse proxy has an account instead: a token without a secret, which nobody can send. The proxy
+names the person in a header, which is believed from the proxy's address alone.
 """
 
 from __future__ import annotations
@@ -19,7 +22,9 @@ from hedgerow.privacy.noise import random_token
 from hedgerow.server.registry import ServiceRegistry
 
 ROLES = ("owner", "analyst", "auditor")
+FRONT = "front"  # the role of a process of the service on another machine, which opens no endpoint of people
 LONGEST = 100  # characters of a person's or a project's name
+NO_SECRET = b""  # the digest of an account, which no secret has
 NOBODY = bytes(32)  # the digest with which an unknown token is compared
 COLUMNS = "id, person, project, role, datasets, created, expires, revoked"
 
@@ -61,6 +66,7 @@ class TokenStore:
         project: str = "",
         datasets: Sequence[str] | None = None,
         days: float | None = None,
+        signs_on: bool = False,
     ) -> tuple[str, Token]:
         """Make a token and return it with its record. The token itself is shown once and stored nowhere.
 
@@ -68,25 +74,38 @@ class TokenStore:
         ----------
         person : str
             Name of the person, as it appears in the audit trail and in the ledger.
-        role : {"owner", "analyst", "auditor"}
-            An owner may do everything, an analyst asks, an auditor reads ledger and trail.
+        role : {"owner", "analyst", "auditor", "front"}
+            An owner may do everything, an analyst asks, an auditor reads ledger and trail, a front answers for the engine.
         project : str, optional
             Project whose cap the person's purchases count towards, too.
         datasets : sequence of str, optional
             Datasets that the token is for. Default: all.
         days : float, optional
             Days until the token expires. Default: it does not.
+        signs_on : bool
+            Make an account for a person who signs on at a reverse proxy. It has no token: an empty text is returned.
         """
-        if role not in ROLES:
-            raise InvalidInput(f"role must be one of {', '.join(ROLES)}. Found {role!r}. Choose one.")
+        known = (*ROLES, FRONT)
+        if role not in known or (signs_on and role == FRONT):
+            raise InvalidInput(f"role must be one of {', '.join(known)}. Found {role!r}. Choose one.")
         for name, given in (("person", person), ("project", project)):
-            if len(given) > LONGEST or not given.isprintable() or "/" in given or (name == "person" and not given):
+            if (
+                len(given) > LONGEST
+                or not given.isprintable()
+                or "/" in given
+                or given == "*"
+                or (name == "person" and not given)
+            ):
                 raise InvalidInput(
-                    f"{name} must be a name of up to {LONGEST} printable characters without a slash. Found {given!r}. "
+                    f"{name} must be a name of up to {LONGEST} printable characters without a slash, and not '*'. Found {given!r}. "
                     "Give a short text."
                 )
         if days is not None and not 0 < days < 36_500:
             raise InvalidInput(f"days must be above 0 and below 36,500. Found {days!r}. Say when the token expires.")
+        if signs_on and self.account(person) is not None:
+            raise InvalidInput(
+                f"A person must have one account. Found a valid one of {person!r} already. Revoke it first, or choose another name."
+            )
         created = self._now()
         identity, secret = random_token(8), random_token(32)
         expires = None if days is None else created + days * 86_400
@@ -95,7 +114,7 @@ class TokenStore:
             "INSERT INTO tokens VALUES (?, ?, ?, ?, ?, ?, ?, ?, NULL)",
             (
                 identity,
-                _digest(secret),
+                NO_SECRET if signs_on else _digest(secret),
                 person,
                 project,
                 role,
@@ -104,7 +123,8 @@ class TokenStore:
                 expires,
             ),
         )
-        return f"hr_{identity}_{secret}", Token(identity, person, project, role, kept, created, expires, None)
+        shown = "" if signs_on else f"hr_{identity}_{secret}"
+        return shown, Token(identity, person, project, role, kept, created, expires, None)
 
     def find(self, given: str) -> Token | None:
         """Return the record of a valid token, or None for a wrong, expired or revoked one."""
@@ -113,9 +133,25 @@ class TokenStore:
         found = self._registry.rows(f"SELECT digest, {COLUMNS} FROM tokens WHERE id = ?", (identity,))
         digest, token = (found[0][0], _token(found[0][1:])) if found else (NOBODY, None)
         is_right = hmac.compare_digest(_digest(secret), digest) and kind == "hr"
-        if token is None or not is_right or token.revoked is not None:
-            return None
-        return None if token.expires is not None and token.expires <= self._now() else token
+        return token if token is not None and is_right and self._is_valid(token) else None
+
+    def with_id(self, identity: str) -> Token | None:
+        """Return the record of the token of this id, or None if there is none or it has ended."""
+        found = self._registry.rows(f"SELECT {COLUMNS} FROM tokens WHERE id = ?", (identity,))
+        token = _token(found[0]) if found else None
+        return token if token is not None and self._is_valid(token) else None
+
+    def _is_valid(self, token: Token) -> bool:
+        return token.revoked is None and (token.expires is None or token.expires > self._now())
+
+    def account(self, person: str) -> Token | None:
+        """Return the newest valid account of a person who signed on at a reverse proxy, or None."""
+        found = self._registry.rows(
+            f"SELECT {COLUMNS} FROM tokens WHERE person = ? AND digest = ? AND revoked IS NULL AND "
+            "(expires IS NULL OR expires > ?) ORDER BY created DESC LIMIT 1",
+            (person, NO_SECRET, self._now()),
+        )
+        return _token(found[0]) if found else None
 
     def list(self) -> list[Token]:
         """Return all tokens, expired and revoked ones included."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from starlette.responses import JSONResponse
 
@@ -37,14 +39,15 @@ class Refusal(Exception):
     detail: str
     headers: dict[str, str] | None = None
 
-    def response(self, request_id: str) -> JSONResponse:
-        """Return the refusal as a response."""
+    def response(self, request_id: str, more: Mapping[str, Any] | None = None) -> JSONResponse:
+        """Return the refusal as a response, with more members if it has any."""
         body = {
             "type": f"urn:hedgerow:problem:{self.name}",
             "title": self.title,
             "status": self.status,
             "detail": self.detail,
             "request": request_id,
+            **(more or {}),
         }
         return JSONResponse(body, self.status, headers=self.headers, media_type=MEDIA_TYPE)
 
@@ -113,3 +116,12 @@ def internal() -> Refusal:
         "The service has a fault",
         "The service must be able to answer. Found a fault, which the owner finds in the log under this request. Try later.",
     )
+
+
+def too_many(wait: float) -> Refusal:
+    """Return the refusal of requests above a rate."""
+    return Refusal(
+        429, "too-many-requests", "Too many requests",
+        "Requests must stay below the rate of the service. Found more. Wait, or send questions together.",
+        {"Retry-After": str(max(1, round(wait + 0.5)))},
+    )  # fmt: skip

@@ -1,12 +1,14 @@
-"""The audit trail: who asked what, when and at what cost; and which questions each person has asked before."""
+"""The audit trail: who asked what, when and at what cost; and which questions each analyst has asked before.
+
+An analyst is a person within a project: two people of one name in two projects have two histories.
+"""
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
-import sqlite3
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,6 +19,14 @@ from hedgerow.server.registry import ServiceRegistry
 LONGEST = 2_000  # characters of a question that the trail keeps
 LONGEST_NAME = 64  # characters of a dataset's name that it keeps
 AT_MOST = 1_000  # requests that wait to be written
+KEPT = 1_000_000  # requests of one analyst that are kept; of more, the oldest free ones are removed
+SURPLUS = 1_000  # requests beyond that before any are removed
+NAMED = 1_000_000  # questions of one analyst about a dataset that are recognized as asked before
+RECENT = 100_000  # questions that are recognized without reading the file
+
+
+Question = tuple[str, str, bytes]
+"""A dataset, an analyst, and the digest of a question."""
 
 
 @dataclass(frozen=True)
@@ -33,33 +43,37 @@ class TrailEntry:
     asked: str
     cost: float
     status: int
+    analyst: str
 
 
 LAST = 2**62  # a number beyond every request's
-COLUMNS = "number, at, request, person, token, dataset, endpoint, asked, cost, status"
+COLUMNS = "number, at, request, person, token, dataset, endpoint, asked, cost, status, analyst"
 
 
 class Trail:
-    """The trail of a service. Free requests are written together, a moment later; paid ones at once."""
+    """The trail of a service. Requests are written together: free ones a moment later, paid ones before their answer is sent."""
 
-    def __init__(self, registry: ServiceRegistry, now: Callable[[], float] = time.time) -> None:
-        self._registry, self._now = registry, now
+    def __init__(
+        self, registry: ServiceRegistry, now: Callable[[], float] = time.time, kept: int = KEPT, named: int = NAMED
+    ) -> None:
+        self._registry, self._now, self._kept, self._named = registry, now, kept, named
         self._lock, self._writing = threading.Lock(), threading.Lock()
         self._waiting: list[tuple[Any, ...]] = []
-        self._new: dict[tuple[str, str, bytes], None] = {}  # questions that wait to be written
+        self._new: dict[Question, None] = {}  # questions that wait to be written
+        self._recent: dict[Question, None] = {}  # questions that are known to be asked, the latest last
+        self._requests_of: dict[str, int] = {}  # how many requests of an analyst are in the file
+        self._questions_of: dict[tuple[str, str], int] = {}  # how many questions of an analyst about a dataset are
 
     def add(
         self, token: Token, *, request: str, dataset: str, endpoint: str, asked: str, cost: float, status: int
     ) -> None:
-        """Note one request."""
+        """Note one request, which ``flush`` writes."""
         named = dataset[:LONGEST_NAME]  # of a path, which may name no dataset
-        row = (self._now(), request, token.person, token.id, named, endpoint, asked[:LONGEST], cost, status)
+        row = (
+            self._now(), request, token.person, token.id, named, endpoint, asked[:LONGEST], cost, status, token.analyst,
+        )  # fmt: skip
         with self._lock:
             self._waiting.append(row)
-            is_due = cost > 0 or len(self._waiting) >= AT_MOST
-        if is_due:
-            with contextlib.suppress(sqlite3.Error):  # else the entry waits, and is written later
-                self.flush()
 
     def flush(self) -> None:
         """Write what waits. What cannot be written goes on waiting."""
@@ -71,41 +85,77 @@ class Trail:
             with self._registry.transaction():
                 if rows:
                     self._registry.insert_all(
-                        "INSERT INTO requests (at, request, person, token, dataset, endpoint, asked, cost, status) "
-                        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                        "INSERT INTO requests (at, request, person, token, dataset, endpoint, asked, cost, status, analyst) "
+                        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                         rows,
                     )
                 if new:
                     self._registry.insert_all("INSERT OR IGNORE INTO questions VALUES (?, ?, ?)", new)
+                for analyst, count in Counter(row[-1] for row in rows).items():
+                    self._remove_surplus(analyst, count)
             with self._lock:
                 del self._waiting[: len(rows)]
                 for question in new:
                     del self._new[question]
 
-    def is_first(self, dataset: str, person: str, questions: Sequence[str]) -> list[bool]:
-        """Tell for each question whether this person asks it for the first time, and remember that it was asked."""
+    def _remove_surplus(self, analyst: str, count: int) -> None:
+        """Keep an analyst's requests below the quota: remove the oldest that cost nothing. What was paid for stays."""
+        if analyst in self._requests_of:
+            found = self._requests_of[analyst] + count
+        else:
+            ((found,),) = self._registry.rows("SELECT count(*) FROM requests WHERE analyst = ?", (analyst,))
+        if found > self._kept + min(SURPLUS, self._kept):
+            found -= self._registry.write(
+                "DELETE FROM requests WHERE number IN (SELECT number FROM requests WHERE analyst = ? AND cost = 0 "
+                "ORDER BY number LIMIT ?)",
+                (analyst, found - self._kept),
+            )
+        self._requests_of[analyst] = found
+
+    def is_first(self, dataset: str, analyst: str, questions: Sequence[str]) -> list[bool]:
+        """Tell for each question whether this analyst asks it for the first time, and remember that it was asked.
+
+        Beyond the quota a question is not remembered, so its repetition looks like a first one.
+        """
         found = []
         for question in questions:
-            key = (dataset, person, hashlib.blake2b(question.encode(), digest_size=16).digest())
+            key = (dataset, analyst, hashlib.blake2b(question.encode(), digest_size=16).digest())
             with self._lock:
-                is_known = key in self._new
+                is_known = key in self._recent or key in self._new
             is_known = is_known or bool(
                 self._registry.rows("SELECT 1 FROM questions WHERE dataset = ? AND person = ? AND question = ?", key)
             )
-            if not is_known:
+            if not is_known and self._has_room(dataset, analyst):
                 with self._lock:
                     self._new[key] = None
+            with self._lock:
+                self._recent[key] = None
+                if len(self._recent) > RECENT:
+                    self._recent.pop(next(iter(self._recent)))
             found.append(not is_known)
         return found
 
+    def _has_room(self, dataset: str, analyst: str) -> bool:
+        """Count one more question of an analyst, unless there are too many."""
+        if (dataset, analyst) not in self._questions_of:
+            statement = "SELECT count(*) FROM questions WHERE dataset = ? AND person = ?"
+            ((self._questions_of[dataset, analyst],),) = self._registry.rows(statement, (dataset, analyst))
+        self._questions_of[dataset, analyst] += 1
+        return self._questions_of[dataset, analyst] <= self._named
+
+    @property
+    def is_due(self) -> bool:
+        """True if so many requests wait that they should be written now."""
+        return len(self._waiting) >= AT_MOST
+
     def requests(
-        self, dataset: str, *, person: str | None = None, before: int | None = None, most: int = 100
+        self, dataset: str, *, analyst: str | None = None, before: int | None = None, most: int = 100
     ) -> list[TrailEntry]:
-        """Return the latest requests about a dataset, of everybody or of one person, newest first."""
+        """Return the latest requests about a dataset, of everybody or of one analyst, newest first."""
         self.flush()
-        who = "" if person is None else "AND person = ? "
+        who = "" if analyst is None else "AND analyst = ? "
         rows = self._registry.rows(
             f"SELECT {COLUMNS} FROM requests WHERE dataset = ? {who}AND number < ? ORDER BY number DESC LIMIT ?",
-            (dataset, *([] if person is None else [person]), LAST if before is None else before, most),
+            (dataset, *([] if analyst is None else [analyst]), LAST if before is None else before, most),
         )
         return [TrailEntry(*row) for row in rows]

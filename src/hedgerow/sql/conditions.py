@@ -7,6 +7,7 @@ condition is therefore stored as two counts, and NOT swaps them.
 from __future__ import annotations
 
 import datetime
+import operator
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from sqlglot import expressions as exp
 
 from hedgerow.errors import InvalidInput
 from hedgerow.query.counts import Count, Query
+from hedgerow.sql.date_functions import date_function
 from hedgerow.sql.scope import Scope
 from hedgerow.sql.syntax import bare, constant, is_constant, parts, place, refuse
 from hedgerow.universe.attributes import Attribute, Categories, Flag, not_
@@ -85,7 +87,7 @@ def condition(node: exp.Expression | None, scope: Scope) -> SqlCondition:
     if read is None:
         refuse(node, f"{node.key.upper()} in a condition")
     try:
-        return read(node, scope)
+        return _of_function(node, scope) or read(node, scope)
     except InvalidInput as refused:
         said = str(refused)
         raise (refused if " at line " in said else InvalidInput(f"{said} It is{place(node)}.")) from None
@@ -137,6 +139,60 @@ def _column(node: exp.Expression, scope: Scope) -> SqlCondition:
     return predicate(scope, name, True)
 
 
+def _of_function(node: exp.Expression, scope: Scope) -> SqlCondition | None:
+    """Read a comparison of a function of dates with literals, or return None if there is no such function in it."""
+    if not isinstance(node, exp.EQ | exp.NEQ | exp.GT | exp.GTE | exp.LT | exp.LTE | exp.Between | exp.In):
+        return None
+    swapped = isinstance(node, exp.Binary) and is_constant(node.this)
+    found = date_function(node.expression if swapped else node.this, scope)
+    if found is None:
+        return None
+    if isinstance(node, exp.In):
+        wanted = [
+            constant(value) for value in parts(node, "this", "expressions")[1] or refuse(node, "IN without a list")
+        ]
+        if None in wanted:
+            refuse(node, "IN with NULL")
+        holds = [value in wanted for value, _, _ in found]
+    else:
+        ends = (
+            parts(node, "this", "low", "high")[1:]
+            if isinstance(node, exp.Between)
+            else (node.this if swapped else node.expression,)
+        )
+        given = [_like_value(found[0][0], constant(end), node) for end in ends]
+        if isinstance(node, exp.Between):
+            holds = [given[0] <= value <= given[1] for value, _, _ in found]
+        else:
+            compare = SIGNS[type(node)]
+            holds = [compare(given[0], value) if swapped else compare(value, given[0]) for value, _, _ in found]
+    some = SqlCondition(NOBODY, NOBODY)
+    for (_, true, _), is_in in zip(found, holds, strict=True):
+        some = (
+            SqlCondition(_either(some.true, true), some.false)
+            if is_in
+            else SqlCondition(some.true, _either(some.false, true))
+        )
+    return some
+
+
+def _like_value(value: Any, given: Any, node: exp.Expression) -> Any:
+    """Return a literal as the type of a function's values. Refuse one of another type."""
+    if isinstance(value, datetime.date) and isinstance(given, str):
+        given = _as_date(given)
+    if isinstance(given, bool) or not isinstance(given, type(value)):
+        refuse(node, f"{given!r}", f"The function must be compared with a value such as {value!r}")
+    return given
+
+
+def _as_date(text: str) -> Any:
+    """Return the date that a text writes, as SQL casts it, or the text."""
+    try:
+        return datetime.date.fromisoformat(text.strip())
+    except ValueError:
+        return text
+
+
 def _equal(node: exp.Expression, scope: Scope) -> SqlCondition:
     """Read x = v."""
     column, value, _ = _sides(node, scope)
@@ -178,7 +234,7 @@ def _compare(low: bool, strict: bool) -> Callable[[exp.Expression, Scope], SqlCo
         if value is None:
             return SqlCondition(NOBODY, NOBODY)
         from_below = low != swapped
-        _require_ordered(scope, column, value)
+        value = _require_ordered(scope, column, value)
         ends = (value, None) if from_below != strict else (None, value)
         found = predicate(scope, column, ends)
         return ~found if strict else found
@@ -192,8 +248,7 @@ def _between(node: exp.Expression, scope: Scope) -> SqlCondition:
     column, ends = scope.column(this), (constant(low), constant(high))
     if None in ends:
         refuse(node, "BETWEEN with NULL")
-    for end in ends:
-        _require_ordered(scope, column, end)
+    ends = tuple(_require_ordered(scope, column, end) for end in ends)
     if ends[0] > ends[1]:
         return ~predicate(scope, column, (None, None))
     return predicate(scope, column, ends)
@@ -236,7 +291,7 @@ def _like(node: exp.Expression, scope: Scope, escape: str | None = None) -> SqlC
         refuse(node, "a pattern that is no text")
     if not isinstance(attribute, Categories) or attribute.other:
         refuse(
-            node, f"{name!r}, which may hold texts that are not declared",
+            node, f"{name!r}, where other texts may occur,",
             "LIKE must be used on a column whose categories are all declared",
         )  # fmt: skip
     # if case is ignored, 'X' and 'x' are in the same cell
@@ -278,9 +333,10 @@ def _sides(node: exp.Expression, scope: Scope) -> tuple[str, Any, bool]:
     refuse(node, "another comparison", "A comparison must be between a column and a literal")
 
 
-def _require_ordered(scope: Scope, name: str, value: Any) -> None:
-    """Refuse to compare a column without an order, or with a value of another type."""
+def _require_ordered(scope: Scope, name: str, value: Any) -> Any:
+    """Return a value to compare a column with. Refuse a column without an order, or a value of another type."""
     attribute = scope.universe[name]
+    value = _as_date(value) if isinstance(attribute, Dates) and isinstance(value, str) else value
     if not attribute.ordered:
         raise InvalidInput(
             f"A column must have an order to be compared by <, > or BETWEEN. Found {name!r}. List its values with IN."
@@ -289,10 +345,19 @@ def _require_ordered(scope: Scope, name: str, value: Any) -> None:
     if isinstance(value, bool) or not isinstance(value, wanted):  # for a date a number is ambiguous: a year, or days
         raise InvalidInput(
             f"{name!r} must be compared with {called}. Found {value!r}. Write a number without quotes, a date as DATE "
-            "'…'."
+            "'2020-01-31'."
         )
+    return value
 
 
+SIGNS: dict[type[exp.Expression], Callable[[Any, Any], bool]] = {
+    exp.EQ: operator.eq,
+    exp.NEQ: operator.ne,
+    exp.GT: operator.gt,
+    exp.GTE: operator.ge,
+    exp.LT: operator.lt,
+    exp.LTE: operator.le,
+}
 READERS: dict[type[exp.Expression], Callable[[exp.Expression, Scope], SqlCondition]] = {
     exp.Column: _column,
     exp.EQ: _equal,

@@ -21,7 +21,6 @@ from hedgerow.errors import (
     LedgerBroken,
     LedgerUnavailable,
 )
-from hedgerow.sql.result import SqlResult
 from hedgerow.sql.syntax import placeholders
 from hedgerow.universe.universe import Universe
 
@@ -91,6 +90,20 @@ class NotSupportedError(DatabaseError):
     pass
 
 
+class SqlRows(Protocol):
+    """The rows of a statement, as far as a cursor needs them."""
+
+    @property
+    def columns(self) -> Sequence[str]:
+        """Names of the columns."""
+        ...
+
+    @property
+    def records(self) -> list[tuple[Any, ...]]:
+        """Rows as plain values, one for each column."""
+        ...
+
+
 class SqlRespondent(Protocol):
     """A session, as far as a connection needs it."""
 
@@ -99,7 +112,7 @@ class SqlRespondent(Protocol):
         """Public universe of the table."""
         ...
 
-    def sql_result(self, statement: str) -> SqlResult:
+    def sql_result(self, statement: str) -> SqlRows:
         """Run a SELECT and return its rows."""
         ...
 
@@ -145,7 +158,8 @@ class Cursor:
 
     def __init__(self, connection: Connection) -> None:
         self.connection: Connection | None = connection
-        self._result: SqlResult | None = None
+        self._result: SqlRows | None = None
+        self._records: list[tuple[Any, ...]] = []
         self._rows: Iterator[tuple[Any, ...]] = iter(())
 
     @property
@@ -158,7 +172,7 @@ class Cursor:
     @property
     def rowcount(self) -> int:
         """Number of rows of the last statement, or −1 before the first."""
-        return -1 if self._result is None else len(self._result.rows)
+        return -1 if self._result is None else len(self._records)
 
     def execute(self, statement: str, parameters: Sequence[Any] | Mapping[str, Any] = ()) -> Cursor:
         """Run a statement, with a literal for each ``?``."""
@@ -170,7 +184,8 @@ class Cursor:
             raise OperationalError(str(refused)) from refused
         except (InvalidInput, HedgerowError) as refused:
             raise ProgrammingError(str(refused)) from refused
-        self._rows = iter(self._result.records)
+        self._records = self._result.records
+        self._rows = iter(self._records)
         return self
 
     def executemany(self, statement: str, sequence: Sequence[Sequence[Any]]) -> Cursor:

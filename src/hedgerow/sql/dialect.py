@@ -105,7 +105,7 @@ def engine(session: cursor.SqlRespondent) -> sqlalchemy.Engine:
     """Return an SQLAlchemy engine that asks through the session."""
     from sqlalchemy.dialects import registry
 
-    registry.register("hedgerow", __name__, "Dialect")
+    registry.register("hedgerow.session", __name__, "Dialect")
     return sqlalchemy.create_engine(
-        "hedgerow://", creator=lambda: cursor.connect(session), poolclass=StaticPool, module=cursor
+        "hedgerow+session://", creator=lambda: cursor.connect(session), poolclass=StaticPool, module=cursor
     )

@@ -18,6 +18,7 @@ from hedgerow import _memory
 from hedgerow.errors import TooLarge
 from hedgerow.query.counts import Count, Query, bound_condition
 from hedgerow.query.statistics import require_kept
+from hedgerow.query.wording import predicate_of
 from hedgerow.sql.statement import (
     Aggregate,
     AppliedFunction,
@@ -100,7 +101,7 @@ def run_statement(
     rows = []
     for group, row in zip(groups, questions, strict=True):
         known = {a: a.of_nobody if q is None else next(answers) for a, q in zip(aggregates, row, strict=True)}
-        values = [_value(expression, asked.universe, group, known) for expression in of]
+        values = [_value(expression, asked, group, known) for expression in of]
         rows.append((group, values))
     shown, compared = len(asked.outputs), len(asked.outputs) + (len(asked.having.of) if asked.having else 0)
     if asked.having is not None:
@@ -119,29 +120,47 @@ def run_statement(
     )
 
 
+def example_questions(statement: str, universe: Universe) -> list[Query]:
+    """Return the questions of a statement about the first group of each grouping; those of others are alike."""
+    asked = read_statement(statement, universe)
+    of = [*asked.outputs, *(asked.having.of if asked.having else ()), *(order.by for order in asked.order)]
+    aggregates = list(dict.fromkeys(a for expression in of for a in _aggregates(expression)))
+    groups = [dict.fromkeys(columns, 0) for columns in asked.sets]
+    found = [_question(asked, aggregate, group) for group in groups for aggregate in aggregates]
+    return [question for question in found if question is not None]
+
+
 def _groups(asked: Statement, most: int) -> list[Group]:
     """Return all groups of a statement, and refuse too many."""
-    universe = asked.universe
-    groups = sum(math.prod(universe.sizes(columns)) for columns in asked.sets)
+    groups = sum(math.prod(_sizes(asked, columns)) for columns in asked.sets)
     if groups > most:
         raise TooLarge(
             f"A statement must have at most {most} groups. Found more, because every declared value of a "
             "GROUP BY column gets a row. Group by fewer columns."
         )
-    widest = max((sum(universe.sizes(columns)) for columns in asked.sets), default=0)
+    widest = max((sum(_sizes(asked, columns)) for columns in asked.sets), default=0)
     _memory.require_listing("A statement", groups, widest, "Group by fewer columns")
     return [
         dict(zip(columns, cells, strict=True))
         for columns in asked.sets
-        for cells in itertools.product(*(range(size) for size in universe.sizes(columns)))
+        for cells in itertools.product(*(range(size) for size in _sizes(asked, columns)))
     ]
+
+
+def _sizes(asked: Statement, columns: Sequence[str]) -> list[int]:
+    """Return the number of values of each GROUP BY column."""
+    return [len(asked.derived[c]) if c in asked.derived else asked.universe[c].size for c in columns]
 
 
 def _question(asked: Statement, aggregate: Aggregate, group: Group) -> Query | None:
     """Return the question about a group; None if it is no count and no record can satisfy its condition."""
     who = (asked.where & aggregate.among).true
     for column, cell in group.items():
-        who = who & Count(((column, np.arange(asked.universe[column].size) == cell),))
+        if column in asked.derived:
+            who = who & asked.derived[column][cell][1].true
+        else:
+            attribute = asked.universe[column]
+            who = who & Count(((column, predicate_of(attribute, np.arange(attribute.size) == cell)),))
     if not aggregate.counts:
         possible = bound_condition(who, asked.universe).high
         if not possible.attributes and not possible.table:
@@ -156,7 +175,7 @@ def _aggregates(expression: Expression) -> list[Aggregate]:
     return [a for each in expression.of for a in _aggregates(each)] if isinstance(expression, AppliedFunction) else []
 
 
-def _value(expression: Expression, universe: Universe, group: Group, known: dict[Aggregate, Any]) -> Any:
+def _value(expression: Expression, asked: Statement, group: Group, known: dict[Aggregate, Any]) -> Any:
     """Evaluate an expression for a group; None is NULL."""
     if isinstance(expression, Aggregate):
         return known[expression]
@@ -164,8 +183,11 @@ def _value(expression: Expression, universe: Universe, group: Group, known: dict
         return expression.value
     if isinstance(expression, GroupByColumn):
         cell = group.get(expression.column)
-        return None if cell is None else universe[expression.column].labels[cell]
-    parts = [_value(each, universe, group, known) for each in expression.of]
+        if cell is None:
+            return None
+        derived = asked.derived.get(expression.column)
+        return asked.universe[expression.column].labels[cell] if derived is None else derived[cell][0]
+    parts = [_value(each, asked, group, known) for each in expression.of]
     if any(part is None for part in parts):
         return None
     try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import reduce
@@ -17,6 +17,7 @@ from hedgerow.query.counts import Query, count
 from hedgerow.query.ratios import mean
 from hedgerow.query.statistics import correlation, interpolated_quantile, quantile, total, variance
 from hedgerow.sql.conditions import ALWAYS, SqlCondition, condition, missing_cells
+from hedgerow.sql.date_functions import date_function
 from hedgerow.sql.scope import TABLE, Scope
 from hedgerow.sql.syntax import DIALECT, bare, constant, is_constant, parse_select, parts, refuse
 from hedgerow.universe.universe import Universe
@@ -25,6 +26,9 @@ KINDS = {exp.Rollup: 1, exp.Cube: 2, exp.GroupingSets: 3}  # order of the lists 
 
 Group = dict[str, int]
 """Cell of each GROUP BY column."""
+
+DerivedColumn = tuple[tuple[Any, SqlCondition], ...]
+"""Values of an expression in GROUP BY, each with the records that have it. None is NULL."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +57,7 @@ class Number:
 
 @dataclass(frozen=True)
 class GroupByColumn:
-    """A GROUP BY column."""
+    """A GROUP BY column, or the text of an expression that is grouped by."""
 
     column: str
 
@@ -88,6 +92,7 @@ class Statement:
     universe: Universe
     where: SqlCondition
     sets: tuple[tuple[str, ...], ...]
+    derived: Mapping[str, DerivedColumn]
     names: tuple[str, ...]
     outputs: tuple[Expression, ...]
     having: HavingClause | None
@@ -115,12 +120,12 @@ def read_statement(statement: str, universe: Universe) -> Statement:
     scope, kept = _source(source, universe)
     chosen = kept & condition(None if where is None else parts(where, "this")[0], scope)
     reader = _Reader(scope)
-    reader.sets = _grouping_sets(group, scope, outputs)
+    reader.sets = _grouping_sets(group, scope, outputs, reader)
     named = [_output_name(node) for node in outputs]
     reader.aliases = {name.lower(): node for name, node in named if isinstance(node, exp.Expression)}
     expressions = tuple(reader.expression(node) for _, node in named)
     return Statement(
-        universe, chosen, reader.sets, _distinct([name for name, _ in named]), expressions,
+        universe, chosen, reader.sets, reader.derived, _distinct([name for name, _ in named]), expressions,
         None if having is None else reader.having(parts(having, "this")[0]),
         () if order is None else reader.orders(order, expressions),
         _whole(limit), _whole(offset) or 0,
@@ -197,7 +202,7 @@ def _whole(node: exp.Expression | None) -> int | None:
 
 
 def _grouping_sets(
-    node: exp.Expression | None, scope: Scope, outputs: Sequence[exp.Expression]
+    node: exp.Expression | None, scope: Scope, outputs: Sequence[exp.Expression], reader: _Reader
 ) -> tuple[tuple[str, ...], ...]:
     """Return the sets of columns to group by, one after another."""
     if node is None:
@@ -215,7 +220,7 @@ def _grouping_sets(
             aliased = [o for o in outputs if isinstance(o, exp.Alias) and o.alias.lower() == each.name.lower()]
             if aliased and isinstance(each, exp.Column) and each.name not in scope.columns:
                 each = bare(aliased[0].this)
-        return scope.column(each)
+        return reader.derive(each) or scope.column(each)
 
     def columns(each: exp.Expression) -> tuple[str, ...]:
         if isinstance(each, exp.Tuple):
@@ -253,10 +258,41 @@ class _Reader:
         self.scope = scope
         self.sets: tuple[tuple[str, ...], ...] = ((),)
         self.aliases: dict[str, exp.Expression] = {}
+        self.derived: dict[str, DerivedColumn] = {}
+
+    def derive(self, node: exp.Expression) -> str | None:
+        """Read an expression in GROUP BY, and return the name under which it is known; None for a mere column."""
+        if isinstance(node, exp.Case):
+            values = self._cases(node)
+        else:
+            found = date_function(node, self.scope)
+            if found is None:
+                return None
+            values = {value: true for value, true, _ in found}
+            absent = missing_cells(self.scope.universe[found[0][1].predicates[0][0]])
+            if absent.any():
+                values[None] = count({found[0][1].predicates[0][0]: absent})
+        name = node.sql(dialect=DIALECT)
+        self.derived[name] = tuple((value, SqlCondition(who, ~who)) for value, who in values.items())
+        return name
+
+    def _cases(self, node: exp.Expression) -> dict[Any, Query]:
+        """Return the results of a CASE in GROUP BY, each with the records that get it; NULL last."""
+        values: dict[Any, Query] = {}
+        for result, who in self._branches(node, ALWAYS, with_nulls=True):
+            if not is_constant(result):
+                refuse(result, f"{result.sql(dialect=DIALECT)[:40]!r}", "CASE in GROUP BY must return literals")
+            value = constant(result)
+            values[value] = values[value] | who.true if value in values else who.true
+        if None in values:
+            values[None] = values.pop(None)
+        return values
 
     def expression(self, node: exp.Expression) -> Expression:
         """Read an output: a GROUP BY column, an aggregate, a number, or arithmetic on these."""
         node = bare(node)
+        if self.derived and node.sql(dialect=DIALECT) in self.derived:
+            return GroupByColumn(node.sql(dialect=DIALECT))
         if isinstance(node, exp.Column):
             name = self.scope.column(node)
             if not any(name in columns for columns in self.sets):
@@ -312,6 +348,12 @@ class _Reader:
         if isinstance(node, exp.Corr):
             x, y = (self.numeric(each) for each in parts(node, "this", "expression"))
             return Aggregate(lambda who: correlation(x, y, where=who), self.present(x, self.present(y, among)))
+        if isinstance(node, exp.Star):
+            refuse(
+                node, "*", "The outputs must be aggregates, because rows are private (session.synthetic draws others)"
+            )
+        if isinstance(node, exp.Case) or date_function(node, self.scope) is not None:
+            refuse(node, node.sql(dialect=DIALECT)[:40], "An expression of rows must be in GROUP BY or in an aggregate")
         refuse(node, f"{node.sql_name() if isinstance(node, exp.Func) else node.key.upper()} among the outputs")
 
     def numeric(self, node: exp.Expression) -> str:
@@ -370,8 +412,10 @@ class _Reader:
                 counts.append(Aggregate(_count_aggregate, present))
         return _add_up(sums) if whole else AppliedFunction(_divide, (_add_up(sums), _add_up(counts)))
 
-    def _branches(self, node: exp.Expression, among: SqlCondition) -> list[tuple[exp.Expression, SqlCondition]]:
-        """Return the results of a CASE with the records that get each; NULL results are left out."""
+    def _branches(
+        self, node: exp.Expression, among: SqlCondition, *, with_nulls: bool = False
+    ) -> list[tuple[exp.Expression, SqlCondition]]:
+        """Return the results of a CASE with the records that get each; NULL results only if asked for."""
         base, ifs, default = parts(node, "this", "ifs", "default")
         left, found = among, []
         for each in ifs:
@@ -381,9 +425,8 @@ class _Reader:
             holds = condition(when, self.scope)
             found.append((bare(then), left & holds))
             left = left & SqlCondition(~holds.true, holds.true)
-        if default is not None:
-            found.append((bare(default), left))
-        return [(then, who) for then, who in found if not isinstance(then, exp.Null)]
+        found.append((exp.Null() if default is None else bare(default), left))
+        return [(then, who) for then, who in found if with_nulls or not isinstance(then, exp.Null)]
 
     def _within_group(self, node: exp.Expression, among: SqlCondition) -> Expression:
         """Read PERCENTILE_CONT or PERCENTILE_DISC with WITHIN GROUP."""

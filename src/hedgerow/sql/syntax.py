@@ -19,9 +19,20 @@ DIALECT = "duckdb"  # dialect of SQL that sqlglot reads
 LONGEST = 100_000  # a statement has at most this many characters
 SUPPORTED = (
     "SELECT of count, sum, avg, min, max, median, quantiles, variance, stddev, corr, CASE and arithmetic of these; "
-    "FROM one table or a subquery that only filters; WHERE; GROUP BY with ROLLUP, CUBE and GROUPING SETS; HAVING; "
-    "ORDER BY; LIMIT"
+    "FROM one table or a subquery that only filters; WHERE; GROUP BY columns, CASE and functions of dates, with ROLLUP, "
+    "CUBE and GROUPING SETS; HAVING; ORDER BY; LIMIT"
 )
+ADVICE = {  # a part of a statement that is refused, with the way out
+    "joins": (
+        "A statement must read one table. Found a join", "Join the tables before you open them (docs/joining.md)"
+    ),
+    "distinct": (
+        "A SELECT must ask for aggregates. Found DISTINCT",
+        "Write GROUP BY, which lists every declared value, and whose counts have bars",
+    ),
+    "with_": ("A statement must be one SELECT. Found WITH", "Write the condition into WHERE, or a subquery that only filters"),
+    "qualify": ("A statement must have no windows. Found QUALIFY", "Ask for each group with GROUP BY"),
+}  # fmt: skip
 HARMLESS = {"big_int", "typed", "safe", "quoted", "_type"}  # annotations of sqlglot that change no meaning
 
 
@@ -42,7 +53,8 @@ def parse_select(statement: str) -> exp.Select:
     except RecursionError:
         raise InvalidInput("A statement must not be nested too deeply. Found too many levels. Flatten it.") from None
     if len(found) != 1:
-        raise InvalidInput(f"A text must hold one statement. Found {len(found)}. Ask them one by one.")
+        way_out = "Ask them one by one." if found else "Write one, such as SELECT count(*) FROM data."
+        raise InvalidInput(f"A text must hold one statement. Found {len(found) or 'none'}. {way_out}")
     if not isinstance(found[0], exp.Select):
         refuse(found[0], f"{found[0].key.upper()}", "A statement must be a SELECT")
     return found[0]
@@ -86,6 +98,11 @@ def parts(node: exp.Expression, *understood: str) -> tuple[Any, ...]:
     for name, value in node.args.items():
         if name not in understood and name not in HARMLESS and value not in (None, False, [], ""):
             inside = value[0] if isinstance(value, list) else value
+            if name in ADVICE:
+                found, way_out = ADVICE[name]
+                raise InvalidInput(
+                    f"{found}{place(inside if isinstance(inside, exp.Expression) else node)}. {way_out}."
+                )
             refuse(inside if isinstance(inside, exp.Expression) else node, f"{name.strip('_')} in {node.key.upper()}")
     return tuple(node.args.get(name) for name in understood)
 

@@ -105,21 +105,25 @@ def small_db_size(alpha: float, queries: int) -> int:
 def small_db_size_vc(alpha: float, vc_dimension: int) -> int:
     """Return the size that suffices for any number of 0/1 queries of VC dimension d (Theorem 4.8 with constants).
 
-    It is the least m ≥ d with 2√(2 ln(2(em/d)^d)/m) ≤ α, by symmetrization, Massart's lemma and Sauer–Shelah.
+    It is the least m ≥ d with ``small_db_deviation_vc`` at most α.
     """
     _require(alpha=alpha, vc_dimension=vc_dimension)
-    d = vc_dimension
-
-    def deviation(m: int) -> float:
-        return 2 * math.sqrt(2 * (math.log(2) + d * math.log(math.e * m / d)) / m)
-
-    low, high = d, 2 * d
-    while deviation(high) > alpha:
+    low, high = vc_dimension, 2 * vc_dimension
+    while small_db_deviation_vc(high, vc_dimension) > alpha:
         low, high = high, 2 * high
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if deviation(middle) <= alpha else (middle, high)
+        low, high = (low, middle) if small_db_deviation_vc(middle, vc_dimension) <= alpha else (middle, high)
     return high
+
+
+def small_db_deviation_vc(size: int, vc_dimension: int) -> float:
+    """Return the α within which some database of m ≥ d rows answers every 0/1 query of VC dimension d, else 1.
+
+    It is 2√(2 ln(2(em/d)^d)/m), by symmetrization, Massart's lemma and Sauer–Shelah.
+    """
+    m, d = size, vc_dimension
+    return 2 * math.sqrt(2 * (math.log(2) + d * math.log(math.e * m / d)) / m) if m >= d else 1.0
 
 
 def small_db_error(rows: float, size: int, beta: float, epsilon: float, cells: int, sampling_error: float) -> float:

@@ -10,6 +10,7 @@ every loss is within α, and before it every update has err ≥ α/2.
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -33,6 +34,7 @@ from hedgerow.textbook.convex_pmw import (
     ORACLE,
     SURROGATE,
     ConvexPMWConfig,
+    chosen_oracle,
     excess_in,
     log_factor,
     minimizer_on,
@@ -44,6 +46,7 @@ from hedgerow.textbook.convex_pmw import (
     update_bound,
 )
 from hedgerow.textbook.multiplicative_weights import Step
+from hedgerow.textbook.oracle_choice import choices_for
 from hedgerow.textbook.oracles import Oracle
 
 
@@ -77,22 +80,79 @@ def configure(
     Parameters: see ``convex_pmw.configure``.
     """
     require_parameters(budget, cells, rows, queries, beta, scale_S, step)
-    S = float(scale_S)
+    found = _calibrate(budget, cells, rows, queries, beta, float(scale_S), oracle, alpha, step)
+    if found is None:
+        raise InvalidInput(
+            f"rows must be more for alpha = {alpha:g}. Found {rows:g}. Use more rows, a larger budget, or a larger alpha."
+        )
+    return found
+
+
+def _calibrate(
+    budget: Budget,
+    cells: int,
+    rows: float,
+    queries: int,
+    beta: float,
+    S: float,
+    oracle: Oracle,
+    alpha: float,
+    step: Step,
+) -> OfflineConfig | None:
+    """Return the configuration, or None if the rows are too few for α."""
     T = update_bound(alpha, cells, reach_of(S, alpha, cells, oracle), step) + 1
     Δ, w = budget.bounded_sum(S) + 2 * NUMERICAL * S, (1 - 8 * SURROGATE) * alpha * rows - 8 * NUMERICAL * S
-    if w > 0:
-        choice = Exponential(Δ, 2 * Δ * math.log(3 * queries * T / beta) / (w / 4))
-        σ = w / 8 / math.sqrt(2 * math.log(6 * T / beta))
-        left = budget.total / T - choice.rho - (Δ / σ) ** 2 / 2
-        if left > 0:
-            plan = oracle.plan(budget, left, rows, beta / (3 * T), ORACLE * alpha)
-            if plan is not None and plan.error + plan.deficit <= ORACLE * alpha:
-                guard = AboveThreshold(Δ, 1.0, 1.0)  # a placeholder: the offline mechanism has no guard
-                online = ConvexPMWConfig(rows, cells, queries, alpha, beta, step, S, T, guard, oracle, plan)
-                return OfflineConfig(online, choice, Gaussian(Δ, σ, online.grid))
-    raise InvalidInput(
-        f"rows must be more for alpha = {alpha:g}. Found {rows:g}. Use more rows, a larger budget, or a larger alpha."
+    if not w > 0:
+        return None
+    choice = Exponential(Δ, 2 * Δ * math.log(3 * queries * T / beta) / (w / 4))
+    σ = w / 8 / math.sqrt(2 * math.log(6 * T / beta))
+    left = budget.total / T - choice.rho - (Δ / σ) ** 2 / 2
+    plan = oracle.plan(budget, left, rows, beta / (3 * T), ORACLE * alpha) if left > 0 else None
+    if plan is None or not plan.error + plan.deficit <= ORACLE * alpha:
+        return None
+    guard = AboveThreshold(Δ, 1.0, 1.0)  # a placeholder: the offline mechanism has no guard
+    online = ConvexPMWConfig(rows, cells, queries, alpha, beta, step, S, T, guard, oracle, plan)
+    return OfflineConfig(online, choice, Gaussian(Δ, σ, online.grid))
+
+
+def suffices(
+    budget: Budget,
+    losses: Sequence[tuple[Risk, ConvexSet]],
+    *,
+    cells: int,
+    rows: float,
+    queries: int,
+    beta: float,
+    alpha: float,
+) -> bool:
+    """Return True if some choice of oracles guarantees α for these losses, and for as many of their kind as stated."""
+    return (
+        best_configuration(budget, losses, cells=cells, rows=rows, queries=queries, beta=beta, alpha=alpha) is not None
     )
+
+
+def best_configuration(
+    budget: Budget,
+    losses: Sequence[tuple[Risk, ConvexSet]],
+    *,
+    cells: int,
+    rows: float,
+    queries: int,
+    beta: float,
+    alpha: float,
+) -> OfflineConfig | None:
+    """Return the first configuration with this α that answers every loss, or None."""
+    S = max(risk.scale(over) for risk, over in losses)
+    if not 0 < alpha <= S or budget.pure:
+        return None
+    for oracle in choices_for(losses, budget):
+        found = _calibrate(budget, cells, rows, queries, beta, S, oracle, alpha, "hoeffding")
+        if found is not None:
+            with contextlib.suppress(InvalidInput):
+                for risk, over in losses:
+                    require_family(found.online, risk, over, budget, rows)
+                return found
+    return None
 
 
 @final
@@ -155,9 +215,10 @@ def _run_locked(
         measured = ledger.charge(config.measurement, why="convex offline: error")
         stopped = noise.add(float(errors[worst]), measured) <= 0.625 * online.alpha * online.scale
         if not stopped:
-            receipt = ledger.charge(online.plan.event, why="convex offline: oracle", keep=False)
+            oracle, plan = chosen_oracle(online, risk, over, budget, rows)
+            receipt = ledger.charge(plan.event, why="convex offline: oracle", keep=False)
             counts = data.marginal(risk.attributes)
-            theta = online.oracle.answer(online.plan, risk, over, counts, noise, receipt, budget, rows)
+            theta = oracle.answer(plan, risk, over, counts, noise, receipt, budget, rows)
             hypothesis.add_factor(risk.attributes, log_factor(online, risk, believed[worst], theta))
             believed = [minimizer_on(hypothesis, risk, over, online.alpha) for risk, over in losses]
             updates += 1

@@ -45,7 +45,8 @@ from hedgerow.textbook.multiplicative_weights import Step
 from hedgerow.textbook.oracles import Oracle, OraclePlan
 
 LEARNED = "convex pmw: oracle"  # purpose of the ledger entries that teach the hypothesis
-NUMERICAL = 0.02  # τ as a share of S
+NUMERICAL = 0.02  # τ as a share of S, where rounding allows it
+MOST_DOUBLINGS = 30  # τ is at most NUMERICAL·S times a power of 2 below this
 SURROGATE = 0.01  # share of α by which the err of a surrogate may differ from that of the loss (``excess``)
 SLACK = 0.01  # share of α that the inexactness of θ̂ may cost an update
 ORACLE = 0.25 - SLACK  # α₀ as a share of α
@@ -67,6 +68,7 @@ class ConvexPMWConfig:
     guard: AboveThreshold
     oracle: Oracle
     plan: OraclePlan
+    numerical: float = NUMERICAL  # τ as a share of S
 
     @property
     def threshold(self) -> float:
@@ -86,7 +88,7 @@ class ConvexPMWConfig:
     @property
     def grid(self) -> float:
         """The grid of n·err."""
-        return grid_at_most(NUMERICAL * self.bound / 4)
+        return grid_at_most(self.numerical * self.bound / 4)
 
     @property
     def sparse_vector(self) -> sparse_vector.SparseVector:
@@ -117,6 +119,7 @@ def configure(
     alpha: float | None = None,
     step: Step = "hoeffding",
     share: float = 1.0,
+    numerical: float = NUMERICAL,
 ) -> ConvexPMWConfig:
     """Calibrate the mechanism to the whole budget.
 
@@ -132,29 +135,32 @@ def configure(
         The error, in units of the loss, at most S. By default the smallest that ``rows`` can guarantee.
     share : float
         The share of the budget to use.
+    numerical : float
+        τ as a share of S. With very many rows, more than the default may be needed to guarantee n·err for every table.
     """
     require_parameters(budget, cells, rows, queries, beta, scale_S, step)
     S = float(scale_S)
 
-    def needed(a: float) -> float:
-        return rows_needed(budget, a * S, beta, queries, cells, S, oracle, step, share)
+    def calibrate(a: float) -> tuple[AboveThreshold, OraclePlan, int] | None:
+        return _calibrate(budget, a, beta, queries, cells, S, oracle, step, rows, share, numerical)
 
-    found = None if alpha is None else _calibrate(budget, alpha, beta, queries, cells, S, oracle, step, rows, share)
+    found = None if alpha is None or alpha > S else calibrate(alpha)
     if found is None:
-        smallest = S * smallest_alpha(needed, rows)
+        smallest = S * smallest_alpha(lambda a: math.inf if calibrate(a * S) is None else 0.0, rows)
         if math.isinf(smallest) or alpha is not None:
             wanted = 0.3 * S if alpha is None else alpha
+            needed = rows_needed(budget, wanted, beta, queries, cells, S, oracle, step, share, numerical)
             raise InvalidInput(
-                f"rows must be at least {needed(wanted / S):.0f} for alpha = {wanted:g}, which must be at most S. "
+                f"rows must be at least {needed:.0f} for alpha = {wanted:g}, which must be at most S. "
                 f"Found {rows:g} rows"
                 + ("" if math.isinf(smallest) else f", for which alpha can be {smallest:.4g}")
                 + ". Use more rows, a larger budget, or a larger alpha."
             )
         alpha = smallest * (1 + 1e-6)
-        found = _calibrate(budget, alpha, beta, queries, cells, S, oracle, step, rows, share)
+        found = calibrate(alpha)
     assert found is not None and alpha is not None
     guard, plan, rounds = found
-    return ConvexPMWConfig(rows, cells, queries, alpha, beta, step, S, rounds, guard, oracle, plan)
+    return ConvexPMWConfig(rows, cells, queries, alpha, beta, step, S, rounds, guard, oracle, plan, numerical)
 
 
 def rows_needed(
@@ -167,20 +173,43 @@ def rows_needed(
     oracle: Oracle,
     step: Step = "hoeffding",
     share: float = 1.0,
+    numerical: float = NUMERICAL,
 ) -> float:
     """Return the rows for which ``configure`` guarantees α. They are fewer than those of Theorem 3.8."""
     if not 0 < alpha <= scale_S:
         return math.inf
     low, high = 0.0, 1.0
-    while _calibrate(budget, alpha, beta, queries, cells, scale_S, oracle, step, high, share) is None:
+    while _calibrate(budget, alpha, beta, queries, cells, scale_S, oracle, step, high, share, numerical) is None:
         low, high = high, 4 * high
         if high > 1e18:
             return math.inf
     while high > low * (1 + 1e-6):
         middle = (low + high) / 2
-        fits = _calibrate(budget, alpha, beta, queries, cells, scale_S, oracle, step, middle, share) is not None
+        found = _calibrate(budget, alpha, beta, queries, cells, scale_S, oracle, step, middle, share, numerical)
+        fits = found is not None
         low, high = (low, middle) if fits else (middle, high)
     return high
+
+
+def suffices(
+    budget: Budget,
+    alpha: float,
+    *,
+    rows: float,
+    beta: float,
+    queries: int,
+    cells: int,
+    scale_S: float,
+    oracle: Oracle,
+    step: Step = "hoeffding",
+    share: float = 1.0,
+    numerical: float = NUMERICAL,
+) -> bool:
+    """Return True if ``configure`` guarantees α at so many rows."""
+    if not 0 < alpha <= scale_S:
+        return False
+    found = _calibrate(budget, alpha, beta, queries, cells, scale_S, oracle, step, rows, share, numerical)
+    return found is not None
 
 
 def theorem_rows(alpha: float, beta: float, epsilon: float, delta: float, queries: int, cells: int, S: float) -> float:
@@ -211,6 +240,7 @@ def _calibrate(
     step: Step,
     rows: float,
     share: float,
+    numerical: float,
 ) -> tuple[AboveThreshold, OraclePlan, int] | None:
     """Return the events of a round and the number of rounds, or None if the rows are too few for α.
 
@@ -218,7 +248,7 @@ def _calibrate(
     T answers of A′ are within α₀, except with probability β/2.
     """
     T = update_bound(alpha, cells, reach_of(S, alpha, cells, oracle), step) + 1
-    τ = NUMERICAL * S
+    τ = numerical * S
     Δ = budget.bounded_sum(S) + 2 * τ
     w = (0.25 - SURROGATE) * alpha * rows - 2 * τ
     if w <= 0:
@@ -284,10 +314,9 @@ class OnlineConvexPMW:
         outcome, self._progress = sparse_vector.step(self._guard, self._progress, error, self.ledger, self._noise)
         if not outcome.above:
             return ConvexAnswer(believed.theta, "hypothesis", opening)
-        receipt = self.ledger.charge(config.plan.event, why=LEARNED, about={"attributes": risk.attributes}, keep=False)
-        theta = config.oracle.answer(
-            config.plan, risk, over, counts, self._noise, receipt, self.ledger.budget, self._rows
-        )
+        oracle, plan = chosen_oracle(config, risk, over, self.ledger.budget, self._rows)
+        receipt = self.ledger.charge(plan.event, why=LEARNED, about={"attributes": risk.attributes}, keep=False)
+        theta = oracle.answer(plan, risk, over, counts, self._noise, receipt, self.ledger.budget, self._rows)
         factor = log_factor(config, risk, believed, theta)
         self.ledger.record(receipt, factor, self._noise.private)  # instead of the oracle's many steps
         self._learn(risk.attributes, factor)
@@ -338,9 +367,33 @@ def require_family(config: ConvexPMWConfig, risk: Risk, over: ConvexSet, budget:
             "Narrow the set, or configure for more."
         )
     config.oracle.fits(risk, over)
+    chosen_oracle(config, risk, over, budget, rows)
+    excess_in(config, risk, over, over.project(np.zeros(risk.dimension)), budget, rows)
+
+
+def chosen_oracle(
+    config: ConvexPMWConfig, risk: Risk, over: ConvexSet, budget: Budget, rows: float
+) -> tuple[Oracle, OraclePlan]:
+    """Return the oracle that answers this loss and its plan, by public facts. Refuse a loss without one.
+
+    It is the configured oracle, or the member of a choice with the smallest error among those that the loss fits.
+    """
+    for oracle, plan in sorted(config.plan.members, key=lambda member: member[1].error + member[1].deficit):
+        try:
+            oracle.fits(risk, over)
+        except InvalidInput:
+            continue
+        if plan.error + plan.deficit <= ORACLE * config.alpha and oracle.certain(plan, risk, over, budget, rows):
+            return oracle, plan
+    if config.plan.members:
+        raise InvalidInput(
+            "A loss must be within the constants of a declared one, and its minimum certain for every table. Found "
+            f"{type(risk).__name__} on {math.prod(risk.shape)} cells over {over!r}. Declare it when the session is "
+            "opened."
+        )
     if not config.oracle.certain(config.plan, risk, over, budget, rows):
         raise _uncertain(risk, over)
-    excess_in(config, risk, over, over.project(np.zeros(risk.dimension)), budget, rows)
+    return config.oracle, config.plan
 
 
 def excess_in(
@@ -350,12 +403,34 @@ def excess_in(
 
     Refuse, from public facts, a loss for which this cannot be guaranteed.
     """
-    share = NUMERICAL * config.bound / 2 / budget.bounded_sum(risk.scale(over))
-    excess = excess_of(risk, over, theta, budget, rows, SURROGATE * config.alpha, shares=(share,))
+    share = config.numerical * config.bound / 2 / budget.bounded_sum(risk.scale(over))
+    hidden = config.numerical / 5
+    excess = excess_of(risk, over, theta, budget, rows, SURROGATE * config.alpha, shares=(share,), hidden=hidden)
     grid = config.grid
     if excess is None or grid < excess.unit or excess.sensitivity(grid) > config.guard.sensitivity:
         raise _uncertain(risk, over)
     return excess
+
+
+def numerical_share(
+    budget: Budget, losses: Sequence[tuple[Risk, ConvexSet]], scale_S: float, alpha: float, rows: float
+) -> float | None:
+    """Return the least τ/S, of NUMERICAL and its multiples by powers of 2, with which n·err is certain for all losses.
+
+    Return None if none is. With very many rows or cells, float64 cannot compute n·err to within a small part of S. A
+    larger τ is billed, and compared with αn, beside which it is small.
+    """
+    for numerical in (NUMERICAL * 2.0**k for k in range(MOST_DOUBLINGS)):
+        plans = (
+            excess_of(
+                risk, over, over.project(np.zeros(risk.dimension)), budget, rows, SURROGATE * alpha,
+                shares=(numerical * scale_S / 2 / budget.bounded_sum(risk.scale(over)),), hidden=numerical / 5,
+            )
+            for risk, over in losses
+        )  # fmt: skip
+        if all(plan is not None for plan in plans):
+            return numerical
+    return None
 
 
 def _uncertain(risk: Risk, over: ConvexSet) -> InvalidInput:

@@ -33,6 +33,7 @@ from hedgerow.convex.sets.convex_set import ConvexSet
 from hedgerow.data.row_store import RowStore
 from hedgerow.data.row_values import STEPS, Valued
 from hedgerow.errors import BudgetExceeded, InvalidInput
+from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.events import DistinctRows, Exponential, Laplace, Subsampled
 from hedgerow.privacy.ledger import Ledger
 from hedgerow.privacy.noise import Noise
@@ -166,6 +167,11 @@ class DescentPlan:
         """The number of calls of Algorithm 1."""
         return self.runs * self.steps * self.risk.dimension
 
+    def cost(self, budget: Budget) -> float:
+        """Return the cost of all queries in the budget's currency."""
+        choice = budget.cost(self.choice) if self.choice is not None else 0.0
+        return self.calls * budget.cost(self.query.event) + choice
+
     def step(self, t: int) -> float:
         """Return η_t: 2/(Ht) if the loss is strongly convex, else D/(G√t)."""
         H = self.risk.strong_convexity
@@ -292,8 +298,7 @@ def minimize(plan: DescentPlan, data: RowStore, ledger: Ledger, noise: Noise) ->
     """
     data.require((*plan.risk.loss.features, str(plan.risk.loss.target)))
     with ledger.exclusively():
-        cost = plan.calls * ledger.budget.cost(plan.query.event)
-        cost += ledger.budget.cost(plan.choice) if plan.choice is not None else 0.0
+        cost = plan.cost(ledger.budget)
         if cost > ledger.remaining * (1 + 1e-12):
             raise BudgetExceeded(
                 f"cost must be at most {ledger.remaining:.4g} (what is left). Found {cost:.4g} for {plan.calls} "

@@ -45,6 +45,16 @@ ROUNDED = 2e-3  # share of the sensitivity kept for rounding: half for the grid 
 
 @final
 @dataclass(frozen=True)
+class Phase:
+    """One phase of a localized oracle: the ridge λ per row, ϑ, and the unit in which its minimizer is released."""
+
+    ridge: float
+    distance: float
+    unit: float
+
+
+@final
+@dataclass(frozen=True)
 class OraclePlan:
     """The event that one call draws from, and the accuracy it gives. All of it is public."""
 
@@ -56,6 +66,8 @@ class OraclePlan:
     distance: float = 0.0  # ϑ
     width: float = 0.0  # the half width over which kinks are rounded
     ridge: float = 0.0  # Λ
+    phases: tuple[Phase, ...] = ()  # of a localized oracle
+    members: tuple[tuple[Oracle, OraclePlan], ...] = ()  # of a choice of oracles
 
     @property
     def noise(self) -> Gaussian:
@@ -116,21 +128,22 @@ class NoisyGradientDescentOracle:
     lipschitz: float
     diameter: float
     dimension: int
+    most_steps: int = MOST_STEPS
 
     leaves_the_set: ClassVar[bool] = False
 
     def fits(self, risk: Risk, over: ConvexSet) -> None:
         """Refuse a loss or a set beyond the configured constants."""
-        _at_most("lipschitz", risk.lipschitz(over), self.lipschitz)
-        _at_most("diameter", over.diameter_l2(risk.dimension), self.diameter)
-        _at_most("dimension", risk.dimension, self.dimension)
+        require_at_most("lipschitz", risk.lipschitz(over), self.lipschitz)
+        require_at_most("diameter", over.diameter_l2(risk.dimension), self.diameter)
+        require_at_most("dimension", risk.dimension, self.dimension)
 
     def plan(self, budget: Budget, cost: float, rows: float, beta: float, error: float = 0.0) -> OraclePlan | None:
         """Plan the steps with the best bound, or the fewest steps that reach ``error`` if any do."""
         delta = budget.gradient(self.lipschitz) * taper_factor(budget) * (1 + ROUNDED)
         once = delta / math.sqrt(2 * cost) / rows  # s/√T
         noise = self.diameter * once * (math.sqrt(self.dimension) + math.sqrt(8 * math.log(2 / beta)))
-        T = max(1, min(MOST_STEPS, math.ceil((4 * self.lipschitz * self.diameter / noise) ** 2)))
+        T = max(1, min(self.most_steps, math.ceil((4 * self.lipschitz * self.diameter / noise) ** 2)))
         best, low = self._plan_steps(delta, once, rows, T, beta), 1
         while low < T and best is not None and best.error <= error:
             middle = (low + T) // 2
@@ -143,7 +156,7 @@ class NoisyGradientDescentOracle:
         """Return the plan of T steps."""
         z, s, D = math.sqrt(2 * math.log(2 / beta)), once * math.sqrt(T), self.diameter
         M = self.lipschitz + s * (math.sqrt(self.dimension) + z / math.sqrt(T))
-        each = _gaussian(delta, s * rows, delta, self.dimension)
+        each = gaussian_on_grid(delta, s * rows, delta, self.dimension)
         eta = D / (M * math.sqrt(T))
         return each and OraclePlan(Repeated(each, T), D * (M + s * z) / math.sqrt(T), steps=T, step=eta / rows)
 
@@ -192,9 +205,9 @@ class OutputPerturbationOracle:
 
     def fits(self, risk: Risk, over: ConvexSet) -> None:
         """Refuse a loss beyond the configured constants, or one that is not strongly convex enough."""
-        _at_most("lipschitz", risk.lipschitz(over), self.lipschitz)
-        _at_most("scale", risk.scale(over), self.scale)
-        _at_most("dimension", risk.dimension, self.dimension)
+        require_at_most("lipschitz", risk.lipschitz(over), self.lipschitz)
+        require_at_most("scale", risk.scale(over), self.scale)
+        require_at_most("dimension", risk.dimension, self.dimension)
         if not risk.strong_convexity(over) >= self.strong_convexity * (1 - 1e-12):
             raise InvalidInput(
                 f"A loss of this family must be {self.strong_convexity:g}-strongly convex. "
@@ -215,7 +228,7 @@ class OutputPerturbationOracle:
         s = delta / math.sqrt(2 * cost)
         reached = L * s * (math.sqrt(p) + math.sqrt(2 * math.log(1 / beta))) + L * distance
         width = reached / 50
-        event = _gaussian(delta, s, delta, p)
+        event = gaussian_on_grid(delta, s, delta, p)
         return event and OraclePlan(event, reached + width, distance=distance, width=width)
 
     def certain(self, plan: OraclePlan, risk: Risk, over: ConvexSet, budget: Budget, rows: float) -> bool:
@@ -270,10 +283,10 @@ class RegularizedOutputPerturbationOracle:
                 f"A loss of this family must have bounded slopes and no ridge. Found {type(risk.loss).__name__} with "
                 f"ridge {risk.loss.ridge:g}. Use Huber or Logistic, or another oracle."
             )
-        _at_most("lipschitz", everywhere, self.lipschitz)
-        _at_most("radius", over.radius, self.radius)
-        _at_most("dimension", risk.dimension, self.dimension)
-        _at_most("scale", risk.scale(over), self.scale)
+        require_at_most("lipschitz", everywhere, self.lipschitz)
+        require_at_most("radius", over.radius, self.radius)
+        require_at_most("dimension", risk.dimension, self.dimension)
+        require_at_most("scale", risk.scale(over), self.scale)
 
     def plan(self, budget: Budget, cost: float, rows: float, beta: float, error: float = 0.0) -> OraclePlan | None:
         """Choose the ridge with the best bound, and plan one draw of noise on the minimizer."""
@@ -287,7 +300,7 @@ class RegularizedOutputPerturbationOracle:
         s = delta / math.sqrt(2 * cost)
         reached = Λ * R**2 / (2 * rows) + L * s * (math.sqrt(2 / math.pi) + z) + L * distance
         width = reached / 50
-        event = _gaussian(delta, s, untapered, self.dimension)
+        event = gaussian_on_grid(delta, s, untapered, self.dimension)
         return event and OraclePlan(event, reached + width, deficit=L * s * z, distance=distance, width=width, ridge=Λ)
 
     def certain(self, plan: OraclePlan, risk: Risk, over: ConvexSet, budget: Budget, rows: float) -> bool:
@@ -332,7 +345,7 @@ class RegularizedOutputPerturbationOracle:
         return 2 * rows + (SLOPE + 1) * self.radius / plan.noise.sensitivity
 
 
-def _gaussian(delta: float, sigma: float, each: float, dimension: int) -> Gaussian | None:
+def gaussian_on_grid(delta: float, sigma: float, each: float, dimension: int) -> Gaussian | None:
     """Return noise on a fine grid, or None if no grid is fine enough.
 
     Rounding p values to the grid adds half of ROUNDED to the sensitivity of each release.
@@ -341,7 +354,7 @@ def _gaussian(delta: float, sigma: float, each: float, dimension: int) -> Gaussi
     return Gaussian(delta, sigma, grid) if sigma / grid <= events.COARSEST / 2 else None
 
 
-def _at_most(name: str, found: float, stated: float) -> None:
+def require_at_most(name: str, found: float, stated: float) -> None:
     """Refuse a constant above the configured one."""
     if not found <= stated * (1 + 1e-12):
         raise InvalidInput(

@@ -225,7 +225,7 @@ class OnlinePMW:
         if not self.ledger.affords(measurement):
             raise BudgetExceeded(
                 f"The budget must afford a measurement of {self.ledger.budget.cost(measurement):.4g}. "
-                f"Found {self.ledger.remaining:.4g} left. Stop here."
+                f"Found {self.ledger.remaining:.4g} left of {self.ledger.limit}. Stop here."
             )
 
     def _learn(self, query: Linear, measured: float, believed: float) -> None:

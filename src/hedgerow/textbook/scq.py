@@ -186,9 +186,13 @@ def for_population(rows: int, *, alpha: float, beta: float, queries: int) -> tup
 
 
 def population_rows(*, alpha: float, beta: float, queries: int) -> int:
-    """Return the least n of Theorem 11: for the privacy of k flips, and for Theorem 10's 1024 log(k/β)/α²."""
+    """Return the least n of Theorem 11: for the privacy of k flips, and for Theorem 10's 1024 ln(2k/β)/α².
+
+    The theorem prints log(k/β). Its monitor must choose among q and 1 − q for each query, so it has 2kT candidates
+    (docs/proofs/scq.md).
+    """
     total = Budget(alpha / 64, alpha * beta / 16).total
-    high = math.ceil(1024 * math.log(queries / beta) / alpha**2)
+    high = math.ceil(1024 * math.log(2 * queries / beta) / alpha**2)
     low = high - 1
 
     def enough(n: int) -> bool:

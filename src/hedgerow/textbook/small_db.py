@@ -80,6 +80,26 @@ def databases(cells: int, size: int) -> int:
     return int(count)
 
 
+def best_size(
+    cells: int, rows: float, queries: int, beta: float, epsilon: float, vc_dimension: int | None = None
+) -> tuple[int, float]:
+    """Return the m with the smallest promise among those that can be enumerated, and the promise.
+
+    All queries are within √(ln|Q|/m) + 2(ln|R| + ln(1/β))/(εn), or within that for their VC dimension, except with
+    probability β (Proposition 4.4).
+    """
+    best, m = (1, math.inf), 1
+    while bounds.ln_databases(cells, m) <= math.log(MOST_DATABASES):
+        near = math.sqrt(math.log(max(queries, 3)) / m)
+        if vc_dimension is not None:
+            near = min(near, bounds.small_db_deviation_vc(m, vc_dimension))
+        error = bounds.small_db_error(rows, m, beta, epsilon, cells, near)
+        best = min(best, (m, error), key=lambda found: found[1])
+        m = max(m + 1, math.floor(1.05 * m))
+    databases(cells, best[0])  # refuses a universe of which not even one row can be enumerated
+    return best
+
+
 @one_thread
 def release(
     queries: Sequence[Linear],

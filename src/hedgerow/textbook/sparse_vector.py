@@ -28,6 +28,7 @@ from hedgerow.privacy.events import AboveThreshold, Gaussian, Laplace
 from hedgerow.privacy.guard_round import ABOVE, GuardRound
 from hedgerow.privacy.ledger import Entry, Ledger
 from hedgerow.privacy.noise import Noise
+from hedgerow.privacy.renyi_events import HitRound
 
 FINEST = 2.0**-20  # the finest grid of values, thresholds and comparison noise, in rows
 LARGEST = 2.0**53  # the largest threshold, to which values are clipped, in rows
@@ -51,6 +52,8 @@ class SparseVector:
     With a ``measurement`` (NumericSparse), a value that gives ⊤ is measured with this fresh noise, which is charged
     separately.
 
+    A guard that is a ``HitRound`` has a public threshold and fresh noise for each value (docs/proofs/hits.md).
+
     With ``gap``, a ⊤ also releases (value + ν) − (threshold + τ) at no further cost. The gap is never released on ⊥,
     and neither are the noisy value and the noisy threshold themselves. As an estimate of value − threshold it is biased
     upwards, because it is only seen when it is not negative. For a value |x| it says nothing about the sign of x.
@@ -58,7 +61,7 @@ class SparseVector:
     """
 
     threshold: float
-    guard: AboveThreshold
+    guard: AboveThreshold | HitRound
     rounds: int
     measurement: Laplace | Gaussian | None = None
     gap: bool = False
@@ -75,7 +78,11 @@ class SparseVector:
             )
         # Round to the grid of the noise, so that no rounding depends on the data, and down, so that ⊥ promises no less.
         object.__setattr__(self, "threshold", math.floor(self.threshold / FINEST) * FINEST)
-        if self.gap:  # these events refuse a grid that is too coarse or too fine for the noise
+        if self.gap and isinstance(self.guard, HitRound):
+            raise InvalidInput("gap must be False for rounds of hits, whose threshold is public. Found True. Drop it.")
+        if self.gap and isinstance(
+            self.guard, AboveThreshold
+        ):  # these events refuse a grid that is too coarse or too fine for the noise
             Laplace(self.guard.sensitivity, self.guard.threshold_scale, self.grid)
             Laplace(2 * self.guard.sensitivity, self.guard.query_scale, self.grid)
         if self.gap and any(x % self.grid for x in (self.threshold, self.guard.sensitivity)):
@@ -240,6 +247,14 @@ def comparison_weight(rounds: int, queries: int, beta: float) -> tuple[float, fl
     """
     P, Q = math.log(2 * rounds / beta), 2 * math.log(max(queries, 2) / beta)
     return (math.sqrt(P) + math.sqrt(Q)) ** 2, math.sqrt(Q / P)
+
+
+def hit_weight(queries: int, beta: float) -> float:
+    """Return ε·w/Δ for which k comparisons with a public threshold are all right to within w.
+
+    ν errs on one side only, so it stays within w except with probability k·½·exp(−wε/Δ) ≤ β/2.
+    """
+    return math.log(max(queries, 2) / beta)
 
 
 def threshold_game_config(

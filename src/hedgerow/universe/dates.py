@@ -5,8 +5,10 @@ A date is a number of days since 1 January 1970. The time of day is ignored.
 
 from __future__ import annotations
 
+import calendar
 import datetime
 import math
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -20,6 +22,7 @@ from hedgerow.universe.attributes import MOST_BINS, Attribute, Cover, values_wit
 BY = ("day", "week", "month", "quarter", "year")  # periods that a bin may have
 MONTHS = {"month": 1, "quarter": 3, "year": 12}  # length of a period in months
 EPOCH = datetime.date(1970, 1, 1).toordinal()
+PERIOD = re.compile(r"(\d{4})(?:-Q([1-4])|-(\d{2}))?")  # a year, a quarter or a month, as a text
 FIRST_DAY, LAST_DAY = (date.toordinal() - EPOCH for date in (datetime.date.min, datetime.date.max))
 
 
@@ -33,12 +36,15 @@ def date_of(day: float) -> datetime.date:
     return datetime.date.fromordinal(int(np.floor(day)) + EPOCH)
 
 
-@dataclass(frozen=True, init=False)
+@dataclass(frozen=True, init=False, repr=False)
 class Dates(Attribute):
     """A column of dates or times in public bins, from the day ``low`` to the day ``high``, both included.
 
-    The label of a bin is its first day. Dates outside are clamped to the nearest bin. Missing values and values that
-    are no dates go to the first bin, or to an extra cell with ``missing=True`` or ``other=True``.
+    The label of a bin is its day (a date), or a text that names its period: "2020-01" for a month, "2020-Q1" for a
+    quarter, "2020" for a year, and "2020-01-06/2020-01-12" for a week and a period of your own. A label in a question
+    means the whole bin, and a date means one day. A text for a longer period, such as "2020" with months, means all its
+    days. Dates outside are clamped to the nearest bin. Missing values and values that are no dates go to the first bin,
+    or to an extra cell with ``missing=True`` or ``other=True``.
 
     Parameters
     ----------
@@ -72,7 +78,7 @@ class Dates(Attribute):
         missing: bool = False,
     ) -> None:
         if edges is not None and low is None and high is None and by is None:
-            days = [_day(edge) for edge in edges] if not isinstance(edges, str) else []
+            days = [day_given(edge) for edge in edges] if not isinstance(edges, str) else []
             if len(days) < 2 or sorted(set(days[:-1])) != days[:-1] or days[-1] < days[-2]:
                 raise InvalidInput(
                     f"The edges of Dates must be increasing, at least two. Found {edges!r}. "
@@ -80,7 +86,7 @@ class Dates(Attribute):
                 )
             firsts, last = days[:-1], days[-1]
         elif edges is None and low is not None and high is not None and by in BY:
-            firsts, last = _firsts(_day(low), _day(high), by), _day(high)
+            firsts, last = first_days(day_given(low), day_given(high), by), day_given(high)
         else:
             raise InvalidInput(
                 "Dates must have low, high and by, or edges. Found another combination. For example "
@@ -88,11 +94,12 @@ class Dates(Attribute):
             )
         lasts = [*(day - 1 for day in firsts[1:]), last]
         middles = (np.array(firsts, float) + np.array(lasts, float)) / 2
-        labels = [date_of(day) for day in firsts]
+        starts = [date_of(day) for day in firsts]
+        labels = [period_name(first, last, by) for first, last in zip(firsts, lasts, strict=True)]
         super().__init__(
             with_extras(labels, missing, other), values_with_extras(middles, missing, other), other, True, missing
         )
-        object.__setattr__(self, "edges", (*labels, date_of(last)))
+        object.__setattr__(self, "edges", (*starts, date_of(last)))
         object.__setattr__(self, "by", by)
 
     @property
@@ -116,11 +123,16 @@ class Dates(Attribute):
 
     def cell(self, value: Any) -> int:
         """Return the bin of a date, or the cell of a label. Refuse any other value."""
-        if isinstance(value, datetime.date) or (isinstance(value, str) and value not in self.labels):
-            day = _day(value)
+        if isinstance(value, datetime.date) or (isinstance(value, str) and not self.has_label(value)):
+            day = day_given(value)
             if self.firsts[0] <= day <= self.last:
                 return int(np.searchsorted(self.firsts, day, side="right")) - 1
         return super().cell(value)
+
+    @property
+    def plain_labels(self) -> Sequence[Any]:
+        """First day of each bin, and the labels of the extra cells."""
+        return (*self.edges[:-1], *self.labels[len(self.edges) - 1 :])
 
     @property
     def is_whole(self) -> bool:
@@ -129,7 +141,10 @@ class Dates(Attribute):
 
     def ends_of_range(self, ends: tuple[Any, ...]) -> tuple[float, float]:
         """Return the two ends of a range in days."""
-        return super().ends_of_range(tuple(_day(end) if isinstance(end, datetime.date | str) else end for end in ends))
+        if len(ends) != 2:
+            return super().ends_of_range(ends)
+        days = (days_given(end)[i] if isinstance(end, datetime.date | str) else end for i, end in enumerate(ends))
+        return super().ends_of_range(tuple(days))
 
     def _cover_between(self, low: float, high: float) -> Cover:
         """Return the cover of an inclusive range of days."""
@@ -138,16 +153,20 @@ class Dates(Attribute):
         return self._cover_days(np.minimum(highest, high) - np.maximum(lowest, low) + 1)
 
     def _cover_values(self, wanted: Iterable[Any]) -> Cover:
-        """Return the cover of a list. A date is one day of its bin, even if it is the label of the bin."""
-        days, extra = set(), np.zeros(self.size, bool)
+        """Return the cover of a list. A label is its whole bin, a date is one day, and a period is all its days."""
+        days: set[int] = set()
+        whole = np.zeros(self.size, bool)
         for value in wanted:
-            cell = self.cell(value)
-            if cell < len(self.firsts):
-                days.add((cell, _day(value)))
+            if value is None or self.has_label(value):
+                whole[super().cell(value)] = True
             else:
-                extra[cell] = True
-        found = self._cover_days(np.bincount([cell for cell, _ in days], minlength=self.size).astype(float))
-        return Cover(found.inside | extra, found.touched | extra, np.where(extra, 1.0, found.share)).settle()
+                first, last = days_given(value)
+                if last < self.firsts[0] or first > self.last:
+                    raise self.unknown_value(value)
+                days.update(range(max(first, int(self.firsts[0])), min(last, self.last) + 1))
+        cells = np.searchsorted(self.firsts, sorted(days), side="right") - 1
+        found = self._cover_days(np.bincount(cells, minlength=self.size).astype(float))
+        return Cover(found.inside | whole, found.touched | whole, np.where(whole, 1.0, found.share)).settle()
 
     def _cover_days(self, meant: NDArray[np.float64]) -> Cover:
         """Return the cover of this many days of each cell; none of an extra cell."""
@@ -165,10 +184,12 @@ class Dates(Attribute):
         return str(date_of(number))
 
 
-def _day(given: Any) -> int:
+def day_given(given: Any) -> int:
     """Convert a date, or its ISO text, to a number of days."""
     try:
         date = datetime.date.fromisoformat(given) if isinstance(given, str) else given
+        if isinstance(date, np.datetime64):
+            date = date.astype("datetime64[D]").item()
         return day_of(date.date() if isinstance(date, datetime.datetime) else date)
     except (ValueError, AttributeError, TypeError):
         raise InvalidInput(
@@ -176,8 +197,38 @@ def _day(given: Any) -> int:
         ) from None
 
 
-def _firsts(low: int, high: int, by: Any) -> list[int]:
-    """Return the first days of the bins."""
+def days_given(given: Any) -> tuple[int, int]:
+    """Return the first and the last day of a date, or of the text of a year, a quarter or a month."""
+    named = PERIOD.fullmatch(given) if isinstance(given, str) else None
+    if named is None:
+        return day_given(given), day_given(given)
+    year, quarter, month = (None if part is None else int(part) for part in named.groups())
+    first = 3 * quarter - 2 if quarter else month or 1
+    last = 3 * quarter if quarter else month or 12
+    if not year or last > 12:
+        raise InvalidInput(f"A period must exist, as '2020-01', '2020-Q1' and '2020' do. Found {given!r}. Correct it.")
+    return day_of(datetime.date(year, first, 1)), _end_of_month(year, last)
+
+
+def _end_of_month(year: int, month: int) -> int:
+    """Return the last day of a month."""
+    return day_of(datetime.date(year, month, calendar.monthrange(year, month)[1]))
+
+
+def period_name(first: int, last: int, by: str | None) -> Any:
+    """Return the label of a bin: a date for a day, and otherwise a text."""
+    start = date_of(first)
+    if by == "day":
+        return start
+    if by == "month":
+        return f"{start.year:04}-{start.month:02}"
+    if by == "quarter":
+        return f"{start.year:04}-Q{(start.month + 2) // 3}"
+    return f"{start.year:04}" if by == "year" else f"{start}/{date_of(last)}"
+
+
+def first_days(low: int, high: int, by: Any) -> list[int]:
+    """Return the first day of each period between two days."""
     if high < low:
         raise InvalidInput(f"Dates must have low <= high. Found ({date_of(low)}, {date_of(high)}). Swap the two ends.")
     if by in ("day", "week") and high - low >= MOST_BINS:

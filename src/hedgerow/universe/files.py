@@ -27,6 +27,7 @@ from typing import Any
 
 import numpy as np
 
+from hedgerow._checks import require_folder
 from hedgerow._json import Json, parse, quote_text, readable
 from hedgerow.errors import InvalidInput
 from hedgerow.universe.attributes import Attribute, Categories, Flag, Integers, Range
@@ -165,7 +166,7 @@ def load(path: str | Path) -> Universe:
 
 def save(universe: Universe, path: str | Path) -> None:
     """Write a universe to a .toml or .json file."""
-    place, declared = _place(path), to_mapping(universe)
+    place, declared = require_folder("The path of a universe", _place(path)), to_mapping(universe)
     written = to_toml(declared) if place.suffix.lower() == ".toml" else readable(declared, ascii_only=True) + "\n"
     try:
         content = written.encode("utf-8")

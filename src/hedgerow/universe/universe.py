@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from hedgerow import _html
 from hedgerow._attached import attached_function
+from hedgerow._checks import did_you_mean
 from hedgerow._json import parse
 from hedgerow._types import Names
 from hedgerow.errors import InvalidInput
@@ -45,6 +46,11 @@ class Universe:
     """
 
     def __init__(self, attributes: Mapping[str, Attribute] | None = None, /, **named: Attribute) -> None:
+        if attributes is not None and not isinstance(attributes, Mapping):
+            raise InvalidInput(
+                f"A universe must be declared by a mapping of names to attributes. Found {type(attributes).__name__}. Write, "
+                "for example, Universe({'sex': Flag()}) or Universe(sex=Flag())."
+            )
         self._attributes: dict[str, Attribute] = {**(attributes or {}), **named}
         if not self._attributes:
             raise InvalidInput(
@@ -52,11 +58,17 @@ class Universe:
                 "Universe(sex=Flag())."
             )
         for name, attribute in self._attributes.items():
+            if not isinstance(name, str):
+                raise InvalidInput(
+                    f"The name of an attribute must be a text. Found {name!r}. Name the column as its header does."
+                )
             if not isinstance(attribute, Attribute):
                 raise InvalidInput(
                     f"Attribute {name!r} must be a Range, Categories, Dates, Flag or Integers. Found "
                     f"{type(attribute).__name__}. Declare it with one of these."
                 )
+        self.notes: Mapping[str, str] = {}
+        """A sentence for each column that a draft wrote: how sure it is, and how many rows lie outside."""
         self.names: tuple[str, ...] = tuple(self._attributes)
         self.shape: tuple[int, ...] = tuple(a.size for a in self._attributes.values())
         self.size: int = math.prod(self.shape)
@@ -104,6 +116,10 @@ class Universe:
         """
         if isinstance(path, Mapping):
             return attached_function("Universe.from_mapping")(path)  # type: ignore[no-any-return]
+        if not isinstance(path, str | Path):
+            raise InvalidInput(
+                f"A domain must be a mapping or the path of a file. Found {type(path).__name__}. Give one."
+            )
         try:
             sizes = parse(Path(path).read_text(encoding="utf-8"))
         except FileNotFoundError:
@@ -271,15 +287,18 @@ class Universe:
             if numeric and isinstance(attribute, Range) and attribute.values is not None:
                 columns[name] = attribute.values[codes[:, i]]
             else:
-                columns[name] = [attribute.labels[cell] for cell in codes[:, i].tolist()]
+                cells, labels = codes[:, i].tolist(), attribute.plain_labels
+                if len(cells) >= attribute.size:
+                    labels = list(labels)
+                columns[name] = [labels[cell] for cell in cells]
         return columns
 
     def _unknown(self, name: Any) -> InvalidInput:
         """Return the error about an undeclared attribute."""
         return InvalidInput(
             "An attribute must be one of "
-            f"{', '.join(map(repr, self.names[:12]))}{', …' if len(self.names) > 12 else ''}. Found {name!r}. Check "
-            "the spelling, or declare it in the universe."
+            f"{', '.join(map(repr, self.names[:12]))}{', …' if len(self.names) > 12 else ''}. Found {name!r}."
+            f"{did_you_mean(name, self.names)} Check the spelling, or declare it in the universe."
         )
 
     def __eq__(self, other: object) -> bool:
@@ -293,12 +312,18 @@ class Universe:
         return [(name, type(a), a, _representatives(a)) for name, a in self._attributes.items()]
 
     def _repr_html_(self) -> str:
-        return _html.table(("attribute", "kind", "cells", "values"), self._lines(), repr(self))
+        columns = ("attribute", "kind", "cells", "values", *(["note"] if self.notes else []))
+        lines = [(*line, self.notes.get(line[0], ""))[: len(columns)] for line in self._lines()]
+        return _html.table(columns, lines, repr(self))
 
     def __str__(self) -> str:
-        return "\n".join([repr(self), *(f"  {n}: {kind}, {size}: {values}" for n, kind, size, values in self._lines())])
+        lines = [
+            f"  {name}: {kind}, {size}: {values}" + (f"\n      {self.notes[name]}" if name in self.notes else "")
+            for name, kind, size, values in self._lines()
+        ]
+        return "\n".join([repr(self), *lines])
 
-    def _lines(self) -> list[tuple[str, str, int, str]]:
+    def _lines(self) -> list[tuple[Any, ...]]:
         """Return one line per attribute for display: name, kind, size and first values."""
         return [
             (name, type(a).__name__, a.size, ", ".join(map(str, a.labels[:6])) + (", …" if a.size > 6 else ""))

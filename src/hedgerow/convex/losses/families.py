@@ -59,6 +59,9 @@ class Loss(LinearLoss):
         Restrict the loss to the records that satisfy this query, such as ``hr.count(sex="F")``.
     ridge : float
         The weight of ½‖θ‖². 0 by default.
+    coding : str
+        "reference", the default: beside an intercept a category has no column for its first value, and coefficients
+        are differences from it. "full": one column for every value.
     """
 
     def on(self, universe: Universe) -> GlmRisk:

@@ -22,6 +22,7 @@ from hedgerow.query.counts import Query
 
 Labels = Literal["real", "binary", "count", "class"]
 Interval = float | tuple[float, float]
+CODINGS = ("reference", "full")
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,7 @@ class LinearLoss(ABC):
     onehot: tuple[str, ...] = field(default=(), kw_only=True)
     where: Query | None = field(default=None, kw_only=True)
     ridge: float = field(default=0.0, kw_only=True)
+    coding: str = field(default="reference", kw_only=True)
 
     labels: ClassVar[Labels] = "real"
     is_glm: ClassVar[bool] = True
@@ -49,6 +51,8 @@ class LinearLoss(ABC):
         object.__setattr__(self, "interactions", crossed)
         if self.target is not None:
             object.__setattr__(self, "target", _plain(self.target))
+        if self.coding not in CODINGS:
+            raise InvalidInput(f"coding must be one of {', '.join(CODINGS)}. Found {self.coding!r}. Choose one.")
         ridge = number(self.ridge) if isinstance(self.ridge, int | float) else math.nan
         if not 0 <= ridge < math.inf:
             raise InvalidInput(f"ridge must be finite and at least 0. Found {self.ridge!r}. Give the weight of ½‖θ‖².")

@@ -119,6 +119,7 @@ def excess_of(
     shares: tuple[float, ...] = SHARES,
     *,
     only_here: bool = False,
+    hidden: float = HIDDEN,
 ) -> Excess | None:
     """Plan the value n·err(D, θ), accurate to ``error`` per row. Return None if it cannot be guaranteed.
 
@@ -133,11 +134,13 @@ def excess_of(
     only_here : bool
         If True, take K and G from the losses and gains that records can have from this θ; the plan then serves this θ
         alone. If False, take both from S; the plan then serves every θ of the set.
+    hidden : float
+        The share of S that rounding to units, and float64, may each hide.
     """
     with np.errstate(
         all="ignore"
     ):  # near the limits of float64 a constant may be infinite or NaN: there is no value then
-        return _plan(risk, over, theta, budget, rows, error, shares, only_here)
+        return _plan(risk, over, theta, budget, rows, error, shares, only_here, hidden)
 
 
 def _plan(
@@ -149,6 +152,7 @@ def _plan(
     error: float,
     shares: tuple[float, ...],
     only_here: bool,
+    hidden: float,
 ) -> Excess | None:
     """Choose the unit, the bounds K and G, and the solver's gap. Return None if no gap can be guaranteed."""
     S = risk.scale(over) if over.is_bounded else math.inf
@@ -157,9 +161,9 @@ def _plan(
     surrogate = Surrogate.of(risk, over, error)
     if not (0 < S < math.inf and surrogate.is_solvable):
         return None
-    if not (S / N > 1e-290 and N * surrogate.evaluated <= HIDDEN * S and N <= 2**45):
+    if not (S / N > 1e-290 and N * surrogate.evaluated <= hidden * S and N <= 2**45):
         return None
-    unit = grid_at_most(HIDDEN * S / N)
+    unit = grid_at_most(hidden * S / N)
     loses, gains = _range(surrogate, theta, S) if only_here else (S, S)
     bound, gain = (math.ceil(most * (1 + 2.0**-40) / unit) for most in (max(loses, gains), gains))
     penalty = math.ceil(error / 2 / unit) + 1

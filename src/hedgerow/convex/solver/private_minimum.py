@@ -55,7 +55,9 @@ ULP = 2.0**-52  # relative rounding error of float64
 @final
 @dataclass(frozen=True, eq=False, repr=False)
 class Surrogate:
-    """A smooth, strongly convex stand-in for ℓ: kinks rounded over the half width ``width``, plus (ridge/2)‖θ‖².
+    """A smooth, strongly convex stand-in for ℓ: kinks rounded over the half width ``width``, plus (ridge/2)‖θ − c‖².
+
+    The ``center`` c is a public point of the set, and the origin if it is None.
 
     It is public. It lies above ℓ by at most h/2 + ridge·R²/2, h = ``width``, because the slope of a loss jumps by at
     most 2. Its excess risk differs from err by at most as much.
@@ -65,6 +67,7 @@ class Surrogate:
     over: ConvexSet
     width: float = 0.0
     ridge: float = 0.0
+    center: Array | None = None
 
     def __post_init__(self) -> None:
         if not has_kinks(self.risk):
@@ -109,7 +112,8 @@ class Surrogate:
     def magnitude(self) -> float:
         """A bound on the numbers from which a record's loss is computed, and on L²/β, the most that a step can gain."""
         radius, L = self.over.radius_l2(self.risk.dimension), self.risk.lipschitz(self.over)
-        return self.risk.magnitude(self.over) + self.ridge * radius * radius + L * L / self.smoothness
+        spread = 1.0 if self.center is None else 8.0  # ‖θ − c‖ is up to twice the radius, and moves a step's gain too
+        return self.risk.magnitude(self.over) + spread * self.ridge * radius * radius + spread * L * L / self.smoothness
 
     @cached_property
     def evaluated(self) -> float:
@@ -141,7 +145,8 @@ class Surrogate:
         It is relative to the length of the vector that is projected.
         """
         p = self.risk.dimension
-        return ULP * (p + 16) * (self.over.radius_l2(p) + self.risk.lipschitz(self.over) / self.smoothness)
+        reach = self.over.radius_l2(p) * (1.0 if self.center is None else 3.0)
+        return ULP * (p + 16) * (reach + self.risk.lipschitz(self.over) / self.smoothness)
 
     def losses(self, theta: Array) -> Array:
         """Return the loss of every cell without the added ridge, which is the same for all cells."""
@@ -158,7 +163,7 @@ class Surrogate:
         base = SmoothObjective(self.risk, objective, self.over)
         if h > 0:
             base = RoundedObjective(self.risk, objective, self.over, h)  # type: ignore[arg-type]
-        return _PenalizedObjective(base, self.ridge, self.smoothness, self.strong)
+        return _PenalizedObjective(base, self.ridge, self.smoothness, self.strong, self.center)
 
 
 def has_kinks(risk: Risk) -> bool:
@@ -167,20 +172,27 @@ def has_kinks(risk: Risk) -> bool:
 
 
 class _PenalizedObjective:
-    """A function plus (ridge/2)‖θ‖²."""
+    """A function plus (ridge/2)‖θ − center‖²."""
 
     width = 0.0
 
-    def __init__(self, base: ObjectiveFunction, ridge: float, smoothness: float, strong: float) -> None:
+    def __init__(
+        self, base: ObjectiveFunction, ridge: float, smoothness: float, strong: float, center: Array | None = None
+    ) -> None:
         self._base, self._ridge, self.smoothness, self.strong = base, ridge, smoothness, strong
+        self._center = center
 
     def value(self, theta: Array) -> float:
         """Return f(θ)."""
-        return self._base.value(theta) + self._ridge / 2 * float(theta @ theta)
+        apart = self._from_center(theta)
+        return self._base.value(theta) + self._ridge / 2 * float(apart @ apart)
 
     def gradient(self, theta: Array) -> Array:
         """Return ∇f(θ)."""
-        return self._base.gradient(theta) + self._ridge * theta
+        return self._base.gradient(theta) + self._ridge * self._from_center(theta)
+
+    def _from_center(self, theta: Array) -> Array:
+        return theta if self._center is None else theta - self._center
 
     def hessian(self, theta: Array, damping: int = 0) -> Array:
         """Return the Hessian of f, damped as the base function's."""
@@ -267,8 +279,13 @@ def _condition(surrogate: Surrogate) -> float:
     return max(surrogate.smoothness / surrogate.strong, 1.0)
 
 
+def most_steps_on(cells: int) -> float:
+    """Return the most steps of the proven method on so many cells."""
+    return min(MOST_STEPS, max(100.0, MOST_WORK / cells))
+
+
 def _most_steps(surrogate: Surrogate) -> float:
-    return min(MOST_STEPS, max(100.0, MOST_WORK / math.prod(surrogate.risk.shape)))
+    return most_steps_on(math.prod(surrogate.risk.shape))
 
 
 def _by_newton(surrogate: Surrogate, counts: NDArray[Any], f: _PenalizedObjective, tolerance: float) -> Array | None:

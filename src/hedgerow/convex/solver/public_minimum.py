@@ -71,12 +71,20 @@ def minimize_over(
     the set. The result is deterministic. Nothing is raised about the values of the marginal: if the tolerance is not
     reached, ``gap`` says so.
     """
-    p, tolerance = over.require(risk.dimension), positive("tolerance", tolerance)
     objective: Any = risk.objective(marginal)
+    if objective.mass > 0:
+        objective = list_cells(risk, objective)
+    return minimize_objective(risk, objective, over, tolerance, stationary=stationary)
+
+
+def minimize_objective(
+    risk: Risk, objective: Any, over: ConvexSet, tolerance: float = 1e-8, *, stationary: bool = False
+) -> Minimum:
+    """Minimize a weighted sum of the losses, however it is computed. See ``minimize_over``."""
+    p, tolerance = over.require(risk.dimension), positive("tolerance", tolerance)
     start = over.project(np.zeros(p))
     if not objective.mass > 0:
         return Minimum(start, 0.0, 0.0)
-    objective = list_cells(risk, objective)
     best = Best(objective, over, rounding_of(risk, over), tolerance, stationary)
     if isinstance(risk, GlmRisk) and type(risk.loss) in KINKS:
         _minimize_by_rounding(risk, objective, over, best, start, tolerance)

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from hedgerow import _memory
 from hedgerow._types import Array
-from hedgerow.privacy.budget import Contribution
+from hedgerow.privacy.joint_sensitivity import Contribution
 
 FEWEST = 4  # smallest m with ranges that are neither one value nor all but one
 SINGLE = 0.25  # assumed share of questions about an ordered attribute that ask about a single value

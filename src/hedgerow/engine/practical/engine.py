@@ -28,7 +28,7 @@ from hedgerow.engine.practical.convex.convex_answers import Convex
 from hedgerow.engine.practical.convex.loss_certificate import CertifiedLosses, certified_losses
 from hedgerow.engine.practical.fit.value_groups import measure_wide as merging_of
 from hedgerow.engine.practical.free_answers import BlockPrior, FittedModel, FreeAnswers
-from hedgerow.engine.practical.guard import Guard, GuardWatch, plan_guard
+from hedgerow.engine.practical.guard import Guard, GuardWatch, plan_guard, require_hits
 from hedgerow.engine.practical.measure.prefit import MODEL_CELLS, Prefit
 from hedgerow.engine.practical.measure.purchases import Purchases, WantedBar
 from hedgerow.engine.practical.measure.workload_sets import EverySmallSet, ListedSets, WorkloadSets
@@ -128,7 +128,7 @@ class PracticalEngine(PrivateEngine):
         value, error = self.knowledge.free(query, within) if found is None else (found.value, found.error)
         if within is not None and not is_within(error, within):
             return self._buy([self._wanted_bar(query, within)])[0]
-        watch, usual = self._watch, float(self.knowledge.typical([query])[0]) if found is None else found.typical
+        watch, usual = self._watch, self.knowledge.typical_of(query) if found is None else found.typical
         if within is not None:  # met for free. The guard says nothing about a value that was moved to meet ``within``
             return estimate(value, error, usual)
         if watch is not None and error > watch.guard.promise and is_countable(query) and watch.is_on:
@@ -182,7 +182,7 @@ class PracticalEngine(PrivateEngine):
 
     def _wanted_bar(self, query: Linear, within: float) -> WantedBar:
         """Describe the purchase of ``query`` with a bar of ``within``."""
-        return WantedBar(query, within, _spread(float(self.knowledge.typical([query])[0])))
+        return WantedBar(query, within, _spread(self.knowledge.typical_of(query)))
 
     def _buy(self, wanted: Sequence[WantedBar]) -> list[Estimate]:
         """Buy measurements, and answer by combining each with the earlier estimate, weighted by precision."""
@@ -191,7 +191,7 @@ class PracticalEngine(PrivateEngine):
         found = []
         for one, before in zip(wanted, known, strict=True):
             value, error = self.knowledge.free_with(one.query, before, one.spread, one.within)
-            usual = float(self.knowledge.typical([one.query])[0])
+            usual = self.knowledge.typical_of(one.query)
             found.append(Estimate(value, error, "measured", typical=None if math.isnan(usual) else usual))
         return found
 
@@ -317,15 +317,18 @@ def build_practical_engine(
     trusted_losses: Collection[Custom] = (),
     model_cells: int = MODEL_CELLS,
     prior: BlockPrior | None = None,
+    pay_for_hits: bool = False,
 ) -> PracticalEngine:
     """Open the practical engine: spend all but the reserve and the guard's share on a hypothesis for the workload.
 
     ``prior`` is the result of an earlier block's opening, from which this opening begins.
     """
     budget = ledger.budget
+    if pay_for_hits:
+        require_hits(budget)
     rows = float(data.rows) if budget.neighbours == "replace" else None
     wanted, declared = attribute_sets(data.universe, workload), declared_losses(data.universe, workload)
-    planned = None if rows is None else plan_guard(budget, rows, queries, beta / 2, guard)
+    planned = None if rows is None else plan_guard(budget, rows, queries, beta / 2, guard, pay_for_hits)
     if reserve is None:
         reserve = typical_reserve(budget, rows)
     if planned is not None and reserve + 2 * planned.share >= 1:  # the owner's reserve leaves nothing for a guard
@@ -344,7 +347,9 @@ def build_practical_engine(
             beside = certifying.left
             if budget.pure or (beside > 0 and rows is not None and is_drowned(certifying, rows, (1 - OF_BARS) * beta)):
                 beside = 0.0
-            fitting = prefit(data, noise, wanted, allowance, rows, model_cells, prior, beside)
+            one_by_one = _is_charged_one_by_one(ledger)
+            may_plan = not (pay_for_hits and kept > 0)  # no planned noise beside rounds of hits
+            fitting = prefit(data, noise, wanted, allowance, rows, model_cells, prior, beside, one_by_one, may_plan)
             learned = fitting.run(everything=everything)
             estimate = learned.rows
             next_prior: BlockPrior | None = learned.as_prior()
@@ -357,7 +362,7 @@ def build_practical_engine(
             next_prior = None if begun is None else begun.as_prior()
             opening = before
         if rows is None and guard:  # n is private: a guard is bought only on request, and planned for the estimate of n
-            planned = plan_guard(budget, estimate, queries, beta / 2, guard)
+            planned = plan_guard(budget, estimate, queries, beta / 2, guard, pay_for_hits)
         doubt = beta if planned is None else beta / 2
         if of_losses.left > 0:  # half of β for measurements and certificate, half for the declared losses
             doubt /= 2
@@ -411,13 +416,28 @@ def prefit(
     model_cells: int,
     prior: BlockPrior | None = None,
     beside: float = 0.0,
+    one_by_one: bool = False,
+    may_plan: bool = True,
 ) -> Prefit:
     """Measure the wide attributes, merge their rare values, and return the prefit on the resulting groups."""
     merging, measurements = merging_of(data, noise, allowance)
     learned = FittedModel.nothing(data.universe, rows, merging, prior)
     for measurement in measurements:
         learned.add_values(measurement)
-    return Prefit(merging.view(data), noise, workload.on(merging.inner), allowance, rows, learned, model_cells, beside)
+    on_groups = workload.on(merging.inner)
+    return Prefit(
+        merging.view(data), noise, on_groups, allowance, rows, learned, model_cells, beside, one_by_one, may_plan
+    )
+
+
+def _is_charged_one_by_one(ledger: Ledger) -> bool:
+    """Return True if the ledger holds an overview of a version that charged each of its residuals by itself."""
+    for entry in ledger.entries():
+        if entry.why == "prefit: residuals":
+            return False
+        if entry.why == "prefit: residual" and entry.about.get("attributes"):
+            return True
+    return False
 
 
 def certify_knowledge(

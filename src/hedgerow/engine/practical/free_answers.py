@@ -7,7 +7,7 @@ for free.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 from typing import Any, TypeVar
@@ -16,10 +16,17 @@ import numpy as np
 
 from hedgerow._types import Array, Names
 from hedgerow.data import exact_counts
-from hedgerow.engine.practical.bars.error_bars import ErrorBars
+from hedgerow.engine.practical.bars.count_bars import CountBars
 from hedgerow.engine.practical.bars.merged_bars import MergedBars
 from hedgerow.engine.practical.certificate.certified_bounds import CertifiedCounts
 from hedgerow.engine.practical.fit.corrections import CorrectedHypothesis, Corrections
+from hedgerow.engine.practical.fit.interactions import (
+    InteractionPrior,
+    deviations,
+    pair_table,
+    single_counts,
+    with_margins,
+)
 from hedgerow.engine.practical.fit.residuals import Evidence, Overview
 from hedgerow.engine.practical.fit.shrinkage import STANDS_OUT, blocks, ridge
 from hedgerow.engine.practical.fit.value_groups import ValueGroups
@@ -28,15 +35,19 @@ from hedgerow.errors import InvalidInput
 from hedgerow.model.hypothesis import Hypothesis
 from hedgerow.model.junction_tree import junction_cells
 from hedgerow.model.log_linear import LogLinear, Target, minimize
-from hedgerow.query.linear import Linear, answer_all
+from hedgerow.model.pair_tables import PairTables
+from hedgerow.query.linear import Linear, Products, answer_all, is_product, stacked_groups
+from hedgerow.query.support import MeasuredSets, Support
 from hedgerow.universe.universe import Universe
 
 Value = TypeVar("Value", float, Array)
+LITTLE = 0.25  # part of the noise by which every cell is believed to vary, for its typical error
 ROOM = 4_000_000  # most cells of the junction tree once the session's own measurements enter it
 MANY_ATTRIBUTES = 30  # with more attributes than this the model is kept smaller,
 ROOM_MESSAGES = 200_000_000  # by this limit on tree cells × values of all attributes, the work of making small tables
 REFIT_STEPS = 200  # most steps of a fit after a purchase
 ONE_WAY_TRUST = 9.0  # one-way tables are drawn this much less to the prior, which is uniform for them
+ESTIMATED = 0.1  # ridge of a pair whose table is estimated, as a part of the ridge of its noisy counts
 KEPT = 1e12  # ridge per row that holds on to what an earlier block taught and this block did not measure
 NEAREST = 1e-4  # smallest τ²: two blocks are never assumed to agree better than to a hundredth
 TINY = 1e-300  # avoids log 0
@@ -80,6 +91,7 @@ class FittedModel:
     rows: float
     by_values: Evidence
     overview: Overview | None = None
+    interactions: InteractionPrior | None = None  # of pairs outside the model, where all pairs were measured
     measurements: list[Measurement] = field(default_factory=list)
     _public_rows: float | None = None
     _priors: dict[object, Array] = field(default_factory=dict, repr=False)
@@ -155,6 +167,8 @@ class FittedModel:
                     f"{len(residuals)}. Restore the ledger from a copy."
                 )
             made.overview = Overview(inner, residuals[:count], rows)
+        weights = state.get("interactions")  # where all pairs were measured
+        made.interactions = None if weights is None else InteractionPrior(np.asarray(weights))
         sets = [tuple(names) for names in state["sets"]]
         made.model = LogLinear(inner, sets, {query.key: query for query in state["queries"]})
         made.model.settle(state["theta"].copy())
@@ -173,7 +187,20 @@ class FittedModel:
             "theta": model.theta.copy(),
             "priors": [self._priors[key].copy() for key in (*model.sets, *model.queries)],
             "overview": 0 if self.overview is None else self.overview.measured,
-        }
+        } | ({} if self.interactions is None else {"interactions": self.interactions.weights})
+
+    def with_measurements(self, measurements: Sequence[Measurement]) -> FittedModel:
+        """Return the same model with other values of its measurements, to be refitted from the present parameters.
+
+        Tables that were not measured here, but by an earlier block, stay what they are.
+        """
+        layouts = [_layout(measurement.values) for measurement in measurements]
+        state = {**self.state(), "measurements": list(measurements), "layouts": layouts}
+        twin = FittedModel.restore(self.universe, self._public_rows, state)
+        model = twin.model
+        pieces = zip(model.sets, model.split(model.theta), strict=False)
+        twin._origin = {names: piece.copy() for names, piece in pieces if names not in twin.evidence}
+        return twin
 
     def add(self, measurement: Measurement) -> None:
         """Add a measurement of the prefit, which is of groups."""
@@ -217,8 +244,26 @@ class FittedModel:
         """Return the corrections as of now; ``marginal`` gives the model's tables."""
         model = list(self.model.sets), list(self.model.tops)
         return Corrections(
-            self.merging.inner, marginal, model, self.evidence.copy(), self.rows, everywhere=self.overview is None
+            self.merging.inner,
+            marginal,
+            model,
+            self.evidence.copy(),
+            self.rows,
+            everywhere=self.overview is None or self.interactions is not None,
+            interactions=self.interactions,
+            before={s: self._priors[s] for s in self.model.sets if s in self._priors},
         )
+
+    def fit_interactions(self) -> None:
+        """Fit what the measured pairs have in common (``interactions``)."""
+        tables = PairTables(dict(zip(self.merging.inner.names, self.merging.inner.shape, strict=True)))
+        matrix = tables.pair_matrix(self.model.tree, self.model.beliefs())
+        cells = []
+        for pair in (s for s in self.evidence.sets if len(s) == 2):
+            before = self._priors[pair] if pair in self._priors else tables.block(matrix, pair)
+            believed = with_margins(before, pair, self.evidence, self.rows)
+            cells.append((believed, *deviations(believed, pair, self.evidence)))
+        self.interactions, self._corrections = InteractionPrior.fit(cells), None
 
     def hypothesis(self) -> Hypothesis:
         """Return the current belief as a hypothesis over values."""
@@ -287,6 +332,11 @@ class FittedModel:
         trust = ONE_WAY_TRUST if len(names) == 1 else 1.0
         stands_out = STANDS_OUT if self.overview is None else math.inf  # with all pairs known, priors are not guesses
         drawn = ridge(self.rows, prior, counts, variance, trust, stands_out)
+        if self.interactions is not None and len(names) == 1:
+            return Target(single_counts(self.evidence, names, self.rows), ESTIMATED * drawn)
+        if self.interactions is not None and len(names) == 2:
+            believed = with_margins(prior, names, self.evidence, self.rows)
+            return Target(pair_table(self.interactions, believed, names, self.evidence), ESTIMATED * drawn)
         if names in self._origin:
             return Target(counts, drawn * likeness(counts, self.rows * prior, variance))
         return Target(counts, drawn, blocks(self.rows, prior, counts, variance, stands_out))
@@ -315,11 +365,12 @@ class FreeAnswers:
         ``ErrorBars.shares``, then the count of all of them.
         """
         self.universe, self.learned, self.beta = learned.universe, learned, beta
-        self.bars: ErrorBars | MergedBars = ErrorBars(learned.universe, beta)
+        self.bars: CountBars | MergedBars = CountBars(learned.universe, beta)
         if learned.merging.is_possible:
             self.bars = MergedBars(learned.merging, beta)
         self._public_rows = public_rows
         self.certified: CertifiedCounts | None = None
+        self._sets: tuple[int, MeasuredSets] | None = None  # with the number of measurements that they are from
         if learned.overview is not None:
             self.bars.add_overview(learned.overview)
         added = [measurement for measurement in learned.measurements if not measurement.residual]
@@ -352,9 +403,19 @@ class FreeAnswers:
 
     def free(self, query: Linear, within: float | None) -> tuple[float, float]:
         """Return the hypothesis' answer, moved into the known interval, and the bar around it."""
-        value = np.array([self.answer(query)])
-        values, errors = _move_into_intervals(value, *self.intervals([query], value), within)
-        return float(values[0]), float(errors[0])
+        believed = self.answer(query)
+        low, high = self.bars.interval(query, self.rows)
+        made, names = self.certified, query.attributes
+        if made is not None:
+            then = believed if made.hypothesis is self.hypothesis else query.dot(self._certified_table(names))
+            reach = made.reach_of_count(names, query) if is_product(query) else float(made.reach(names, [query])[0])
+            count = made.rows.estimate * then
+            low, high = max(low, (count - reach) / self.rows.high), min(high, (count + reach) / self.rows.low)
+            high = max(low, high)
+        value = min(max(believed, low), high)
+        if within is not None and high - low <= 2 * within:
+            value = min(max(value, high - within), low + within)
+        return value, max(high - value, value - low)
 
     def free_all(self, queries: Sequence[Linear], values: Array | None = None) -> tuple[Array, Array]:
         """Return answers and bars of many queries at once; ``values`` are the hypothesis' answers, if computed."""
@@ -371,8 +432,8 @@ class FreeAnswers:
         if made is None:
             return low, high
         then = believed if made.hypothesis is self.hypothesis else answer_all(queries, self._certified_table)
-        for names, members in _group_queries(queries).items():
-            reach = made.reach(names, [queries[i] for i in members])
+        for names, members, asked in stacked_groups(queries):
+            reach = made.reach(names, asked)
             low[members], high[members] = self._cut(low[members], high[members], then[members], reach)
         return low, high
 
@@ -450,26 +511,59 @@ class FreeAnswers:
     def typical(self, queries: Sequence[Linear]) -> Array:
         """Return the mean error of questions like these, as fractions; NaN where it is unknown. Not a bound.
 
-        For a measured question it is the mean size of the measurement's noise, E|Z| = √(2/π)·sd. For others it
-        follows from the released typical error of all questions, by how much of the table each one is about.
+        For a measured question it is the mean size of the measurement's noise, E|Z| = √(2/π)·sd. For a count that is
+        inferred from measured parts it follows from the released typical error of all counts, by how much of the table
+        it is about. For other sums, and where two attributes were never measured together, it is unknown.
         """
-        found, made = np.full(len(queries), math.nan), self.certified
-        for names, members in _group_queries(queries).items():
-            asked = [queries[i] for i in members]
+        found = np.full(len(queries), math.nan)
+        for names, members, asked in stacked_groups(queries):
             deviations = self.bars.deviations(names, asked) if names else np.zeros(len(members))
-            other = math.nan if made is None or np.isfinite(deviations).all() else made.typical_errors(names, asked)
+            other: float | Array = math.nan
+            if not np.isfinite(deviations).all() and (made := self._typical_of_inferred(names)) is not None:
+                is_known = True if isinstance(asked, Products) else [is_product(query) for query in asked]
+                other = np.where(is_known, made.typical_errors(names, asked), math.nan)
             found[members] = self._typical(deviations, other)
         return found
 
+    def _typical_of_inferred(self, names: Names) -> CertifiedCounts | None:
+        """Return what the certificate says of typical errors, if it is about questions on these attributes."""
+        return None if self.support([names]).kind == "assumed" else self.certified
+
+    def support(self, tables: Iterable[Names]) -> Support:
+        """Return which of the tables were measured, and what is assumed of the others."""
+        measured = self.learned.measurements
+        if self._sets is None or self._sets[0] != len(measured):
+            found = {varying_names(self.universe, each.attributes) for each in measured if each.query is None}
+            self._sets = len(measured), MeasuredSets(found, varying_names(self.universe, self.universe.names))
+        return self._sets[1].support(tables)
+
+    def typical_of(self, query: Linear) -> float:
+        """Return what ``typical`` gives for one query."""
+        names = query.attributes
+        deviation = self.bars.deviation(query) if names else 0.0
+        if math.isfinite(deviation):
+            return math.sqrt(2 / math.pi) * deviation / self.rows.estimate
+        made = self._typical_of_inferred(names) if is_product(query) else None
+        return math.nan if made is None else float(made.typical_errors(names, [query])[0]) / self.rows.estimate
+
     def typical_cells(self, names: Names) -> Array:
-        """Return the mean error of the cells of a table, as fractions; NaN where it is unknown."""
+        """Return the mean error of the cells of a table, as fractions; NaN where it is unknown.
+
+        A fit draws a measured cell to what is believed of it, and so errs less than the noise σ where little is
+        believed: as if a cell believed to have N rows had the deviation N + ``LITTLE``·σ before it was
+        measured.
+        """
         kept = varying_names(self.universe, names)
         one = {n: np.arange(self.universe[n].size) == 0 for n in kept}
-        made, deviation = self.certified, np.zeros(1)
+        deviation, other = np.zeros(1), np.asarray(math.nan)
         if kept:
             deviation = self.bars.deviations(kept, [Linear.product(self.universe, one)])
-        other = math.nan if made is None or np.isfinite(deviation).all() else made.typical_cells(kept)
+        if not np.isfinite(deviation).all() and (made := self._typical_of_inferred(kept)) is not None:
+            other = made.typical_cells(kept)
         usual = np.broadcast_to(self._typical(deviation[0], other), self.universe.sizes(kept))
+        if kept and 0 < deviation[0] < math.inf:
+            believed = self.rows.estimate * self.hypothesis_table(kept) / deviation[0] + LITTLE
+            usual = usual * believed / np.hypot(believed, 1.0)
         return usual.reshape(self.universe.sizes(names)).copy()
 
     def _typical(self, deviations: Array, other: float | Array) -> Array:
@@ -529,14 +623,6 @@ def _combine(before: Value, spread: float, measured: Value, deviation: float) ->
         return measured
     share = spread**2 / (spread**2 + deviation**2)
     return before + share * (measured - before)
-
-
-def _group_queries(queries: Sequence[Linear]) -> dict[Names, list[int]]:
-    """Return the positions of the queries by their attributes."""
-    groups: dict[Names, list[int]] = {}
-    for i, query in enumerate(queries):
-        groups.setdefault(query.attributes, []).append(i)
-    return groups
 
 
 def _layout(values: Array) -> list[int]:

@@ -9,13 +9,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from hedgerow.errors import InvalidInput
 from hedgerow.privacy.allowance import Amount
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.ledger import Entry, Ledger
 from hedgerow.privacy.noise import Noise
+from hedgerow.privacy.renyi_events import HitRound
 from hedgerow.textbook import sparse_vector
 
 GUARD_ROUNDS = 8  # number of ⊤ ("wrong") the guard may answer; each is followed by a measurement and a refit
+HIT_ROUNDS = 8  # the same of a guard that pays for hits
 GUARD_SHARE = 0.1  # default share of the budget
 GUARD_HELPS = 0.02  # a guard whose promised bar is wider than this is not bought by default
 
@@ -33,17 +36,23 @@ class Guard:
     share: float
 
 
-def plan_guard(budget: Budget, rows: float, queries: int, beta: float, share: float | None = None) -> Guard | None:
+def plan_guard(
+    budget: Budget, rows: float, queries: int, beta: float, share: float | None = None, hits: bool = False
+) -> Guard | None:
     """Return the guard that this share of the budget buys; None if its promise would be too wide to help.
 
     All k comparisons of c rounds are right to within w = weight·Δ/ε rows (``sparse_vector.comparison_weight``). With
     its threshold at 2w the guard never fires at errors below w, and after ⊥ the error is at most 3w. It is bought
     when 3w/n is at most 2 %, or when the owner asks for a share. An error above 3w gives ⊤ except with probability
     β/2k, and c ⊤ end the guard. So with k ≥ c, what ⊥ promises holds for any number of questions.
+
+    With ``hits``, the rounds are rounds of hits: the threshold has no noise of its own, and w is less.
     """
     wanted = GUARD_SHARE if share is None else share
     if wanted == 0:
         return None
+    if hits:
+        return _guard_of_hits(budget, rows, queries, beta, share)
     weight, ratio = sparse_vector.comparison_weight(GUARD_ROUNDS, max(queries, GUARD_ROUNDS), beta)
     epsilon = Amount.share_of(budget, wanted).round_epsilon(GUARD_ROUNDS)
     width = weight * budget.linear() / epsilon
@@ -51,6 +60,26 @@ def plan_guard(budget: Budget, rows: float, queries: int, beta: float, share: fl
         return None
     round_ = sparse_vector.guard_round(epsilon, ratio, budget.linear())
     return Guard(sparse_vector.SparseVector(2 * width, round_, GUARD_ROUNDS), 3 * width / rows, wanted)
+
+
+def require_hits(budget: Budget) -> None:
+    """Refuse a guard that pays for hits where the budget cannot price its rounds."""
+    if budget.pure or budget.rows_per_unit > 1:
+        raise InvalidInput(
+            "pay_for_hits must come with a delta above 0 and one row a person. Found "
+            f"{'delta = 0' if budget.pure else 'several rows a person'}. Leave it out."
+        )
+
+
+def _guard_of_hits(budget: Budget, rows: float, queries: int, beta: float, share: float | None) -> Guard | None:
+    """Return the guard with a public threshold, by the same rule."""
+    wanted = GUARD_SHARE if share is None else share
+    epsilon = Amount.share_of(budget, wanted).hit_epsilon(HIT_ROUNDS)
+    width = sparse_vector.hit_weight(max(queries, HIT_ROUNDS), beta) * budget.linear() / epsilon
+    if share is None and 3 * width > GUARD_HELPS * rows:
+        return None
+    round_ = HitRound(budget.linear(), epsilon)
+    return Guard(sparse_vector.SparseVector(2 * width, round_, HIT_ROUNDS), 3 * width / rows, wanted)
 
 
 class GuardWatch:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from hedgerow._types import Array, Names
 from hedgerow.engine.practical.contrasts import Contrasts, along
@@ -31,6 +31,10 @@ class Measurement:
     of_groups: bool = False
     ranged: Names = ()
     _projected: dict[Names, Array] = field(default_factory=dict, repr=False)
+
+    def with_values(self, values: Array) -> Measurement:
+        """Return the same measurement with other released values."""
+        return replace(self, values=values, _projected={})
 
     @property
     def variance(self) -> float:

@@ -7,25 +7,29 @@ what a session answers for free, what a quote starts from, and what a release fi
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
 
-from hedgerow._types import Array
+from hedgerow._types import Array, Names
 from hedgerow.convex.losses.families import Squared
 from hedgerow.convex.minimize import BoundMinimize
 from hedgerow.engine.certificate import Certificate
+from hedgerow.engine.coefficient_widths import bootstrap_widths
 from hedgerow.engine.practical.certificate.certified_bounds import CertifiedCounts
 from hedgerow.engine.practical.convex.excess_bounds import coefficient_bounds, free_answer
 from hedgerow.engine.practical.convex.loss_certificate import CertifiedLosses
+from hedgerow.engine.practical.convex.replicates import Replicates
 from hedgerow.engine.practical.free_answers import FittedModel, FreeAnswers
-from hedgerow.engine.practical.measurement import Measurement
+from hedgerow.engine.practical.measurement import Measurement, varying_names
 from hedgerow.engine.public import PublicAnswers, require_sold
+from hedgerow.engine.sampled_fit import SampledMinimum, fit_on_sample
 from hedgerow.model.hypothesis import Hypothesis
-from hedgerow.query.bound import Estimate, Source
+from hedgerow.query.bound import BOOTSTRAP, GUARANTEED, Estimate, Source
 from hedgerow.query.counts import BoundMarginal
-from hedgerow.query.linear import Linear
+from hedgerow.query.linear import GroupedQueries, Linear
+from hedgerow.query.support import Support
 from hedgerow.universe.universe import Universe
 
 
@@ -47,6 +51,8 @@ class PracticalAnswers(PublicAnswers):
         ``opening`` is what was learned when the session was opened, which the certificate is about.
         """
         self.knowledge, self.losses, self._n_is_public, self.opening = knowledge, losses, n_is_public, opening
+        self._last_sampled: tuple[Hypothesis, Hashable, SampledMinimum] | None = None
+        self._replicates: Replicates | None = None
 
     @property
     def hypothesis(self) -> Hypothesis:
@@ -78,6 +84,24 @@ class PracticalAnswers(PublicAnswers):
         """All released measurements."""
         return tuple(self.knowledge.learned.measurements)
 
+    def support(self, tables: Sequence[Names]) -> Support:
+        """Return which of the tables were measured, and what is assumed of the others."""
+        return self.knowledge.support(tables)
+
+    @property
+    def measured(self) -> list[tuple[Names, float]]:
+        """The measured attribute sets, each with the standard deviation of one cell, in rows."""
+        known, universe = self.knowledge, self.knowledge.universe
+        tables = (varying_names(universe, each.attributes) for each in known.learned.measurements if each.query is None)
+        found = []
+        for names in dict.fromkeys(filter(None, tables)):
+            cell = Linear.product(universe, {n: np.arange(universe[n].size) == 0 for n in names})
+            noise = known.bars.deviation(cell)
+            if math.isinf(noise) and names in known.learned.evidence:  # a residual beside those of the overview
+                noise = math.sqrt(known.learned.evidence.estimate(names)[1])
+            found.append((names, noise))
+        return found
+
     def error_in_rows(self, value: Any, error: float | Array) -> float | Array:
         """Return the bar of ñ·value around the true count, ``error`` being that of the fraction.
 
@@ -93,14 +117,15 @@ class PracticalAnswers(PublicAnswers):
 
     def free(self, queries: Sequence[Linear]) -> list[Estimate]:
         """Answer all queries in one batch."""
+        queries = GroupedQueries(queries)
         values, errors = self.knowledge.free_all(queries)
-        each = zip(values, errors, self.knowledge.typical(queries), strict=True)
-        return [estimate(float(v), float(e), float(t)) for v, e, t in each]
+        typical = self.knowledge.typical(queries)
+        return list(map(estimate, values.tolist(), errors.tolist(), typical.tolist()))
 
     def linear(self, query: Linear, within: float | None) -> Estimate:
         """Answer a linear query, with a bar of ``within`` if the free bar is narrow enough."""
         value, error = self.knowledge.free(query, within)
-        found = estimate(value, error, float(self.knowledge.typical([query])[0]))
+        found = estimate(value, error, self.knowledge.typical_of(query))
         if within is not None:
             require_sold(found, within)
         return found
@@ -122,6 +147,8 @@ class PracticalAnswers(PublicAnswers):
 
     def free_minimum(self, question: BoundMinimize) -> tuple[Array, float]:
         """Return the free θ with the narrower of its public bar and the certified one."""
+        if not question.risk.is_listable:
+            return self._sampled_minimum(question).theta, math.inf
         found, error = free_answer(self.knowledge, question)
         declared = self.losses.get(question)
         if declared is not None and declared[1] < error:
@@ -131,11 +158,37 @@ class PracticalAnswers(PublicAnswers):
     def convex_estimate(
         self, question: BoundMinimize, theta: Array, error: float, source: Source = "hypothesis"
     ) -> Estimate:
-        """Build the estimate of a convex question, with bounds on the coefficients where they follow."""
+        """Build the estimate of a convex question, with an interval for every coefficient.
+
+        The intervals are guaranteed where they follow from the excess risk, and bootstrapped elsewhere.
+        """
+        listable = question.risk.is_listable
         is_squared = type(getattr(question.risk, "loss", None)) is Squared
-        least = self.knowledge.least(question.attributes) if is_squared else None
-        each = coefficient_bounds(question, theta, error, least)
-        return Estimate(theta, error if math.isfinite(error) else None, source, coefficients=each)
+        least = self.knowledge.least(question.attributes) if is_squared and listable else None
+        each, basis = coefficient_bounds(question, theta, error, least), GUARANTEED
+        if each is None and question.risk.glm is not None:
+            each = bootstrap_widths(question, self.hypothesis, theta, self.replicates())
+            basis = BOOTSTRAP
+        return Estimate(
+            theta,
+            error if math.isfinite(error) else None,
+            source,
+            coefficients=each,
+            basis=basis,
+            simulation=None if listable else self._sampled_minimum(question).simulation,
+        )
+
+    def _sampled_minimum(self, question: BoundMinimize) -> SampledMinimum:
+        """Return the minimum on a sample of the hypothesis; that of the last question is kept."""
+        if self._last_sampled is None or self._last_sampled[:2] != (self.hypothesis, question.key):
+            self._last_sampled = self.hypothesis, question.key, fit_on_sample(question, self.hypothesis)
+        return self._last_sampled[2]
+
+    def replicates(self) -> list[Hypothesis]:
+        """Return hypotheses fitted to other draws of the noise of what is known now."""
+        if self._replicates is None or self._replicates.hypothesis is not self.hypothesis:
+            self._replicates = Replicates(self.knowledge)
+        return self._replicates.hypotheses()
 
 
 # The state of what is public, as plain data (docs/release-file.md).

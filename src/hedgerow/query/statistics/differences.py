@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable
 from dataclasses import dataclass
 
@@ -15,6 +16,7 @@ from hedgerow.query.composed import (
     Ends,
     LinearKnowledge,
     total_between,
+    typical_total,
 )
 from hedgerow.query.counts import (
     Query,
@@ -73,6 +75,13 @@ class BoundDifference(ComposedQuestion):
         """Return the difference of the best answers to the parts."""
         return float(self.first.best(known) - self.second.best(known))
 
+    def typical(self, known: AnswerKnowledge) -> float | None:
+        """Return that of the joined table of two counts, or of other parts their typical errors in quadrature."""
+        if self._is_of_counts:
+            return typical_total(self.universe, *self._join_extremes(upper=True), known)
+        parts = [part.typical(known) for part in (self.first, self.second)]
+        return None if None in parts else math.hypot(*parts)
+
     def buy(self, known: AnswerKnowledge, within: float, free: Ends) -> Ends:
         """Buy the difference of two counts as one linear query."""
         if not self._is_of_counts or self.is_coarse:
@@ -115,8 +124,13 @@ class Difference(Statistic):
 
     def on(self, universe: Universe, resolution: Resolution = "values") -> BoundDifference:
         """Bind both parts."""
-        first, second = (part_of(query, universe, resolution) for query in (self.first, self.second))
-        return BoundDifference(universe, first, second, first.is_fraction and second.is_fraction)
+        return difference_of(universe, self.first, self.second, resolution)
+
+
+def difference_of(universe: Universe, first: Query, second: Query, resolution: Resolution) -> BoundDifference:
+    """Bind the difference of two numbers."""
+    parts = [part_of(query, universe, resolution) for query in (first, second)]
+    return BoundDifference(universe, parts[0], parts[1], all(part.is_fraction for part in parts))
 
 
 def difference(first: Query, second: Query) -> Query:

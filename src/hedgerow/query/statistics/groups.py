@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow import _memory
+from hedgerow._checks import listed_names
+from hedgerow._registry import NEWER
 from hedgerow.errors import InvalidInput, TooLarge
-from hedgerow.query.bound import Bound
+from hedgerow.query.bound import Bound, Labels
 from hedgerow.query.counts import (
     QUESTIONS,
     Count,
@@ -22,11 +24,13 @@ from hedgerow.query.counts import (
     count,
     marginal,
 )
-from hedgerow.query.ratios import mean, share
+from hedgerow.query.ratios import Mean, Share, mean, share
+from hedgerow.query.statistics.periods import Cell, period_cells, require_part
 from hedgerow.query.statistics.quantiles import median, quantile
 from hedgerow.query.statistics.spread import variance
-from hedgerow.query.statistics.statistic import SeveralQuestions, Statistic, offer, single
+from hedgerow.query.statistics.statistic import OfRecords, SeveralQuestions, Statistic, offer, single
 from hedgerow.query.statistics.totals import total
+from hedgerow.universe.dates import Dates
 from hedgerow.universe.universe import Universe
 
 MOST_GROUPS = 20_000  # a question is asked of at most this many groups
@@ -38,8 +42,12 @@ class GroupedQuestion(Statistic):
 
     attributes: tuple[str, ...]
     of: Query | None = None
+    by: str | None = field(default=None, metadata=NEWER)
+    """Period or part of the date by which dates are grouped; None for their bins."""
 
     def __post_init__(self) -> None:
+        if self.by is not None:
+            require_part(self.by)
         object.__setattr__(self, "attributes", tuple(dict.fromkeys(self.attributes)))
         if not self.attributes:
             raise InvalidInput("Groups must have at least one attribute. Found none. Name the attributes.")
@@ -51,29 +59,58 @@ class GroupedQuestion(Statistic):
 
     def on(self, universe: Universe, resolution: Resolution = "values") -> Bound[Any]:
         """Bind the question once for each group."""
-        if self.of is None:
+        if self.of is None and self.by is None:
             return marginal(*self.attributes).on(universe)
         parts = tuple(single(part, universe, resolution) for part in self.parts(universe).ravel().tolist())
-        axes = tuple((name, tuple(universe[name].labels)) for name in self.attributes)
-        return SeveralQuestions(parts, axes, all(part.is_fraction for part in parts))
+        return SeveralQuestions(parts, self.axes(universe), all(part.is_fraction for part in parts))
+
+    def axes(self, universe: Universe) -> Labels:
+        """Return each attribute with the labels of its groups."""
+        return tuple((name, tuple(label for label, _ in self._cells(universe, name))) for name in self.attributes)
+
+    def _cells(self, universe: Universe, name: str) -> list[Cell]:
+        """Return the label and the predicate of each group of one attribute."""
+        declared = universe[name]
+        if self.by is not None and isinstance(declared, Dates):
+            return period_cells(name, declared, self.by)
+        return [(label, np.arange(declared.size) == i) for i, label in enumerate(declared.labels)]
+
+    def _shape(self, universe: Universe) -> tuple[int, ...]:
+        """Return the number of groups of each attribute."""
+        if self.by is None:
+            return universe.sizes(self.attributes)
+        if not any(isinstance(universe[name], Dates) for name in self.attributes):
+            raise InvalidInput(
+                f"by must be for an attribute of dates. Found {self.by!r} and {', '.join(map(repr, self.attributes))}. "
+                "Leave it out, or name a column that is declared as Dates."
+            )
+        return tuple(len(self._cells(universe, name)) for name in self.attributes)
 
     def parts(self, universe: Universe) -> NDArray[np.object_]:
         """Return the question of each group, as an array with one axis per attribute."""
-        assert self.of is not None
-        shape = universe.sizes(self.attributes)
+        of = Count(()) if self.of is None else self.of
+        shape = self._shape(universe)
         if math.prod(shape) > MOST_GROUPS:
             raise TooLarge(
                 f"Groups must be at most {MOST_GROUPS}. Found {math.prod(shape)}. Group by fewer attributes."
             )
         _memory.require_listing("A question of groups", math.prod(shape), sum(shape), "Group by fewer attributes")
         found = np.empty(shape, dtype=object)
+        cells = [self._cells(universe, name) for name in self.attributes]
         for cell in np.ndindex(shape):
-            group = count({n: np.arange(m) == i for n, m, i in zip(self.attributes, shape, cell, strict=True)})
-            part = found[cell] = self.of.among(group)
+            group = count({name: axis[i][1] for name, axis, i in zip(self.attributes, cells, cell, strict=True)})
+            part = found[cell] = of.among(group)
             assert part is not None
             if not any(cell):  # all other groups are as large
                 require_kept("A question of groups", universe, [part], math.prod(shape), "Group by fewer attributes")
         return found
+
+    def __repr__(self) -> str:
+        groups = repr(Groups(self.attributes, self.by))
+        of = repr(self.of)
+        if self.of is None or isinstance(self.of, OfRecords | Mean | Share):
+            return f"{groups}.{'count()' if self.of is None else of}"
+        return f"{groups}.count({of})"
 
 
 def require_kept(what: str, universe: Universe, alike: Sequence[Query], times: int, way_out: str) -> None:
@@ -86,48 +123,54 @@ def require_kept(what: str, universe: Universe, alike: Sequence[Query], times: i
 class Groups:
     """Groups of records by the cells of some attributes. Its methods ask for their counts, means and so on."""
 
-    def __init__(self, attributes: tuple[str, ...]) -> None:
-        self._attributes = attributes
+    def __init__(self, attributes: tuple[str, ...], by: str | None = None) -> None:
+        self._attributes, self._by = attributes, by
+
+    def _each(self, of: Query | None) -> Query:
+        return GroupedQuestion(self._attributes, of, self._by)
 
     def count(self, where: Query | None = None) -> Query:
         """Ask for the fraction of records in each group, counting only those of ``where`` if given."""
-        return GroupedQuestion(self._attributes, where)
+        return self._each(where)
 
     def mean(self, attribute: str, where: Query | None = None) -> Query:
         """Ask for the mean of an attribute in each group."""
-        return GroupedQuestion(self._attributes, mean(attribute, where))
+        return self._each(mean(attribute, where))
 
     def share(self, part: Query, where: Query | None = None) -> Query:
         """Ask for the fraction of each group for which ``part`` holds."""
-        return GroupedQuestion(self._attributes, share(part, Count(()) if where is None else where))
+        return self._each(share(part, Count(()) if where is None else where))
 
     def median(self, attribute: str, where: Query | None = None) -> Query:
         """Ask for the median of an attribute in each group."""
-        return GroupedQuestion(self._attributes, median(attribute, where))
+        return self._each(median(attribute, where))
 
     def quantile(self, attribute: str, q: float, where: Query | None = None) -> Query:
         """Ask for a quantile of an attribute in each group."""
-        return GroupedQuestion(self._attributes, quantile(attribute, q, where))
+        return self._each(quantile(attribute, q, where))
 
     def total(self, attribute: str, where: Query | None = None) -> Query:
         """Ask for the sum of an attribute over each group."""
-        return GroupedQuestion(self._attributes, total(attribute, where))
+        return self._each(total(attribute, where))
 
     def variance(self, attribute: str, where: Query | None = None) -> Query:
         """Ask for the variance of an attribute in each group."""
-        return GroupedQuestion(self._attributes, variance(attribute, where))
+        return self._each(variance(attribute, where))
 
     def __repr__(self) -> str:
-        return f"group_by({', '.join(map(repr, self._attributes))})"
+        by = "" if self._by is None else f", by={self._by!r}"
+        return f"group_by({', '.join(map(repr, self._attributes))}{by})"
 
 
-def group_by(*attributes: str) -> Groups:
+def group_by(*attributes: str, by: str | None = None) -> Groups:
     """Group records by the cells of some attributes. The methods of the result ask one question of all groups.
 
     Parameters
     ----------
     *attributes : str
-        Names of the attributes.
+        Names of the attributes, one by one or in a list.
+    by : {"year", "quarter", "month", "week", "day", "weekday", "month of year"}, optional
+        How to group dates. Default: by the bins that the universe declares.
 
     Returns
     -------
@@ -137,9 +180,15 @@ def group_by(*attributes: str) -> Groups:
     -------
     >>> group_by("sex").mean("age")  # doctest: +SKIP
     """
-    if not attributes:
+    if any(isinstance(each, Query) for each in attributes):
+        raise InvalidInput(
+            "Groups must be named, and their question asked of them. Found a question among the names. Write "
+            "group_by('region').mean('age')."
+        )
+    names = listed_names(attributes)
+    if not names:
         raise InvalidInput("Groups must have at least one attribute. Found none. Name the attributes.")
-    return Groups(tuple(attributes))
+    return Groups(names, None if by is None else require_part(by))
 
 
 offer(GroupedQuestion, group_by)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import datetime
 import itertools
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from hedgerow import _memory
+from hedgerow._registry import NEWER
 from hedgerow.errors import InvalidInput
 from hedgerow.query.counts import (
     Query,
@@ -27,6 +29,7 @@ from hedgerow.query.statistics.statistic import (
     require_where,
 )
 from hedgerow.universe.attributes import Range
+from hedgerow.universe.dates import Dates, date_of, day_given, period_name
 from hedgerow.universe.universe import Universe
 
 
@@ -37,9 +40,16 @@ class Histogram(Statistic):
     attribute: str
     edges: tuple[float, ...] | None = None
     where: Query | None = None
+    days: tuple[str, ...] | None = field(default=None, metadata=NEWER)
+    """Edges that are dates, as text."""
 
     def __post_init__(self) -> None:
         require_where(self.where)
+        if self.days is not None:
+            days = [day_given(day) for day in self.days]
+            if len(days) < 2 or not all(a < b for a, b in itertools.pairwise(days)):
+                raise InvalidInput(f"edges must be at least two increasing dates. Found {self.days[:6]!r}. Sort them.")
+            object.__setattr__(self, "days", tuple(str(date_of(day)) for day in days))
         if self.edges is None:
             return
         cuts = tuple(real_number("An edge", edge) for edge in self.edges)
@@ -50,10 +60,14 @@ class Histogram(Statistic):
     def on(self, universe: Universe, resolution: Resolution = "values") -> SeveralQuestions:
         """Bind one count for each bin."""
         declared = universe[self.attribute]
-        if self.edges is None:
+        if self.days is not None:
+            pairs = _periods(universe, self.attribute, tuple(day_given(day) for day in self.days))
+            cells: list[Query | None] = [cell for _, cell in pairs]
+            labels = tuple(label for label, _ in pairs)
+        elif self.edges is None:
             _memory.require_listing("A histogram", declared.size, declared.size, "Give edges of fewer bins")
             masks = np.eye(declared.size, dtype=bool)
-            cells: list[Query | None] = [count({self.attribute: mask}) for mask in masks]
+            cells = [count({self.attribute: mask}) for mask in masks]
             labels = tuple(declared.labels)
         else:
             cells, labels = _half_open(universe, self.attribute, self.edges), tuple(Range(edges=self.edges).labels)
@@ -63,6 +77,28 @@ class Histogram(Statistic):
             for cell in cells
         )
         return SeveralQuestions(parts, ((self.attribute, labels),), True)
+
+    def __repr__(self) -> str:
+        edges = self.edges if self.days is None else self.days
+        told = {"edges": edges, "where": self.where}
+        options = "".join(f", {name}={value!r}" for name, value in told.items() if value is not None)
+        return f"histogram({self.attribute!r}{options})"
+
+
+def _periods(universe: Universe, attribute: str, edges: tuple[int, ...]) -> list[tuple[str, Query | None]]:
+    """Return the label and the count of each bin of days, with its first day and without its last; the last has both."""
+    declared = universe[attribute]
+    if not isinstance(declared, Dates):
+        raise InvalidInput(
+            f"A histogram with dates as edges must have an attribute of dates. Found {attribute!r}. Give numbers."
+        )
+    lasts = [*(edge - 1 for edge in edges[1:-1]), edges[-1]]
+    found: list[tuple[str, Query | None]] = []
+    for first, last in zip(edges, lasts, strict=False):
+        is_there = first <= declared.last and last >= declared.firsts[0]
+        days = (date_of(first), date_of(last))
+        found.append((period_name(first, last, None), count({attribute: days}) if is_there else None))
+    return found
 
 
 def _half_open(universe: Universe, attribute: str, edges: tuple[float, ...]) -> list[Query | None]:
@@ -82,7 +118,9 @@ def _half_open(universe: Universe, attribute: str, edges: tuple[float, ...]) -> 
     return [None if a > most or b < least else count({attribute: (a, b)}) for a, b in pairs]
 
 
-def histogram(attribute: str, edges: Sequence[float] | None = None, where: Query | None = None) -> Query:
+def histogram(
+    attribute: str, edges: Sequence[float | str | datetime.date] | None = None, where: Query | None = None
+) -> Query:
     """Ask for the fraction of records in each bin.
 
     As in NumPy, a bin includes its lower edge but not its upper one, the last bin includes both, and records outside
@@ -92,8 +130,8 @@ def histogram(attribute: str, edges: Sequence[float] | None = None, where: Query
     ----------
     attribute : str
         The attribute.
-    edges : sequence of float, optional
-        Increasing edges of the bins. Default: the cells of the universe.
+    edges : sequence of float or date, optional
+        Increasing edges of the bins: numbers, or dates such as "2020-01-31". Default: the cells of the universe.
     where : Query, optional
         A count that selects the records. Default: all.
 
@@ -105,7 +143,16 @@ def histogram(attribute: str, edges: Sequence[float] | None = None, where: Query
     -------
     >>> histogram("age", edges=[20, 40, 60, 80])  # doctest: +SKIP
     """
-    return Histogram(attribute, None if edges is None else tuple(edges), where)
+    if edges is None:
+        return Histogram(attribute, None, where)
+    if isinstance(edges, str) or not isinstance(edges, Iterable):
+        raise InvalidInput(
+            f"edges must be a list of increasing numbers or dates. Found {edges!r}. For example histogram('age', [0, 40, 80])."
+        )
+    given = tuple(edges)
+    if given and all(isinstance(edge, str | datetime.date) for edge in given):
+        return Histogram(attribute, None, where, tuple(str(date_of(day_given(edge))) for edge in given))
+    return Histogram(attribute, given, where)  # type: ignore[arg-type]  # it refuses what is no number
 
 
 offer(Histogram, histogram)

@@ -14,9 +14,11 @@ from numpy.typing import NDArray
 from hedgerow._types import Array, Names
 from hedgerow.errors import InvalidInput
 from hedgerow.query.composed import (
+    AnswerKnowledge,
     ComposedQuestion,
     Ends,
     LinearKnowledge,
+    typical_total,
 )
 from hedgerow.query.counts import (
     Query,
@@ -27,6 +29,7 @@ from hedgerow.query.ratios import BoundMean, numbers_among
 from hedgerow.query.statistics.statistic import OfRecords, offer, real_number, require_where
 from hedgerow.universe.universe import Universe
 
+NEAR = 8  # a typical error is taken from a cell at most this far from that of the quantile
 NOTHING = 1e-9  # tolerance, in rows, for the rounding of a whole number of rows in float64
 
 
@@ -146,6 +149,30 @@ class BoundQuantile(ComposedQuestion):
             Linear.from_table(self.universe, part.names, np.broadcast_to(table, self.universe.sizes(part.names)))
         )
 
+    def typical(self, known: AnswerKnowledge) -> float | None:
+        """Return the mean distance that noise moves the quantile, over the cells near it.
+
+        The error of the share of records below each cell is taken as normal, with the typical error of the nearest
+        cell that the search asked about. Where the quantile is far from an edge of its cell, noise hardly moves it.
+        """
+        at, last = self._cell(known), len(self.order) - 1
+        first, top = max(0, at - NEAR), min(last, at + NEAR)
+        usual = None
+        for place in sorted(range(first, top), key=lambda place: abs(place - at)):
+            part = self.below(place)
+            usual = typical_total(self.universe, part.names, part.most(self.q), known)
+            if usual is not None:
+                break
+        if usual is None:
+            return None
+        wanted = self.q * known.hypothesis_answer(self.among.share)
+        moved, values = 0.0, (self.lowest + self.highest)[self.order] / 2
+        for place in range(first, top):  # the quantile crosses the edge above ``place``
+            gap = self._believed_share(known, place) - wanted
+            beyond = (gap if place >= at else -gap) / max(usual * math.sqrt(math.pi), 1e-300)
+            moved += float(values[place + 1] - values[place]) * math.erfc(beyond) / 2
+        return moved
+
     def best(self, known: LinearKnowledge) -> float:
         """Return the interpolated quantile of the hypothesis."""
         mass = known.hypothesis_answer(self.among.share)
@@ -215,14 +242,15 @@ class QuantileStatistic(OfRecords):
         between = self.is_interpolated and 0 < self.q < 1  # q = 0 and q = 1 need no interpolation
         return BoundQuantile(universe, self.attribute, self.q, low, high, order, among, whole, between)
 
+    def __repr__(self) -> str:
+        maker = "interpolated_quantile" if self.is_interpolated else "quantile"
+        return f"{maker}({self.attribute!r}, {self.q:g}" + (")" if self.where is None else f", where={self.where!r})")
+
 
 class InterpolatedQuantile(QuantileStatistic):
     """A quantile between neighboring values, made by ``interpolated_quantile``."""
 
     is_interpolated: ClassVar[bool] = True
-
-    def __repr__(self) -> str:
-        return super().__repr__().replace("interpolatedquantile(", "interpolated_quantile(", 1)
 
 
 def quantile(attribute: str, q: float, where: Query | None = None) -> Query:

@@ -12,6 +12,7 @@ import numpy as np
 from hedgerow._types import Array, Names
 from hedgerow.errors import InvalidInput
 from hedgerow.query.composed import (
+    AnswerKnowledge,
     ComposedQuestion,
     Ends,
     LinearKnowledge,
@@ -24,6 +25,8 @@ from hedgerow.query.linear import Linear, require_table, spread
 from hedgerow.query.ratios import BoundMean, bound_mean, numbers_among
 from hedgerow.query.statistics.statistic import OfRecords, offer, require_where
 from hedgerow.universe.universe import Universe
+
+ROUNDED = 1e-12  # part of a range, or of all records, that float64 may leave of nothing
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,12 +62,20 @@ class BoundVariance(ComposedQuestion):
         """0, and a quarter of the squared range."""
         return 0.0, (self.part.high - self.part.low) ** 2 / 4
 
+    def _squares(self, known: LinearKnowledge) -> tuple[float, BoundMean]:
+        """Return a place c near the mean, and the mean of (x − c)²."""
+        c = self.part.round_to_place(self.part.best(known))
+        shifted = shift_range(self.part, c)
+        return c, about(self.part, *product_range(shifted, shifted, same=True))
+
+    def typical(self, known: AnswerKnowledge) -> float | None:
+        """Return the typical error of the mean square about a place near the mean, which is all to first order."""
+        return self._squares(known)[1].typical(known)
+
     def ends(self, known: LinearKnowledge) -> Ends:
         """Return the least and the greatest variance that the knowledge allows."""
-        c = self.part.round_to_place(self.part.best(known))
-        squares = about(self.part, *_product(_shift_range(self.part, c), _shift_range(self.part, c), same=True)).ends(
-            known
-        )
+        c, mean_square = self._squares(known)
+        squares = mean_square.ends(known)
         low, high = (end - c for end in self.part.ends(known))
         nearest = 0.0 if low <= 0 <= high else min(low * low, high * high)
         least, most = self.limits
@@ -74,7 +85,7 @@ class BoundVariance(ComposedQuestion):
         """Return the interpolated variance on the hypothesis."""
         c = self.part.best(known)
         table = (self.part.middle - c) ** 2 + self.inner
-        return max(0.0, _believed_mean(self.part, known, table))
+        return max(0.0, believed_mean(self.part, known, table))
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,18 +126,20 @@ class BoundCorrelation(ComposedQuestion):
     def ends(self, known: LinearKnowledge) -> Ends:
         """Return the least and the greatest correlation that the knowledge allows."""
         places = [part.round_to_place(part.best(known)) for part in (self.first, self.second)]
-        shifted = [_shift_range(part, c) for part, c in zip((self.first, self.second), places, strict=True)]
-        product = about(self.first, *_product(*shifted, same=False)).ends(known)
+        shifted = [shift_range(part, c) for part, c in zip((self.first, self.second), places, strict=True)]
+        product = about(self.first, *product_range(*shifted, same=False)).ends(known)
         off = [[end - c for end in part.ends(known)] for part, c in zip((self.first, self.second), places, strict=True)]
         moved = [a * b for a, b in itertools.product(*off)]
         low, high = product[0] - max(moved), product[1] - min(moved)
         variances = [variance.ends(known) for variance in self._variances]
         least, most = (math.sqrt(max(0.0, variances[0][i] * variances[1][i])) for i in (0, 1))
+        nothing = ROUNDED * math.prod(part.high - part.low for part in (self.first, self.second))
 
         def over(covariance: float, *, upper: bool) -> float:
-            scale = least if (covariance > 0) == upper else most
-            if scale <= 0:
-                return math.copysign(1.0, covariance) if covariance else 0.0
+            is_outward = (covariance > 0) == upper
+            scale = least if is_outward else most
+            if scale <= nothing:  # what is constant has no covariance either: any that is left inwards is rounding
+                return math.copysign(1.0, covariance) if is_outward and covariance else 0.0
             return min(1.0, max(-1.0, covariance / scale))
 
         return over(low, upper=False), over(high, upper=True)
@@ -136,7 +149,7 @@ class BoundCorrelation(ComposedQuestion):
         means = [part.best(known) for part in (self.first, self.second)]
         table = (self.first.middle - means[0]) * (self.second.middle - means[1])
         scale = math.sqrt(math.prod(variance.best(known) for variance in self._variances))
-        return min(1.0, max(-1.0, _believed_mean(self.first, known, table) / scale)) if scale > 0 else 0.0
+        return min(1.0, max(-1.0, believed_mean(self.first, known, table) / scale)) if scale > 0 else 0.0
 
 
 def about(part: BoundMean, lowest: Array, highest: Array) -> BoundMean:
@@ -144,12 +157,12 @@ def about(part: BoundMean, lowest: Array, highest: Array) -> BoundMean:
     return BoundMean(part.universe, part.names, lowest, highest, (lowest + highest) / 2, part.among)
 
 
-def _shift_range(part: BoundMean, c: float) -> tuple[Array, Array]:
+def shift_range(part: BoundMean, c: float) -> tuple[Array, Array]:
     """Return the lowest and highest values minus c."""
     return part.lowest - c, part.highest - c
 
 
-def _product(first: tuple[Array, Array], second: tuple[Array, Array], *, same: bool) -> tuple[Array, Array]:
+def product_range(first: tuple[Array, Array], second: tuple[Array, Array], *, same: bool) -> tuple[Array, Array]:
     """Return the least and greatest product of numbers in two intervals, or of one number with itself."""
     if same:
         low, high = (end * end for end in first)
@@ -159,14 +172,14 @@ def _product(first: tuple[Array, Array], second: tuple[Array, Array], *, same: b
     return np.minimum.reduce(np.broadcast_arrays(*corners)), np.maximum.reduce(np.broadcast_arrays(*corners))
 
 
-def _believed_mean(part: BoundMean, known: LinearKnowledge, table: Array) -> float:
+def believed_mean(part: BoundMean, known: LinearKnowledge, table: Array) -> float:
     """Return the mean of a table over the records of the condition, on the hypothesis."""
     among = part.among.share
     mass = known.hypothesis_answer(among)
     return part.hypothesis_sum(known, table * spread(among, part.names)) / mass if mass > 0 else 0.0
 
 
-def _inner_variance(universe: Universe, attribute: str, resolution: Resolution) -> Array:
+def inner_variance(universe: Universe, attribute: str, resolution: Resolution) -> Array:
     """Return the variance of values spread evenly over each bin: w²/12, or (k² − 1)/12 for k whole numbers."""
     declared = universe[attribute]
     assert declared.bounds is not None
@@ -190,7 +203,7 @@ class Variance(OfRecords):
     def on(self, universe: Universe, resolution: Resolution = "values") -> BoundVariance:
         """Bind the variance."""
         part = bound_mean("A variance", universe, self.attribute, self.where, resolution)
-        return BoundVariance(part, _inner_variance(universe, self.attribute, resolution).reshape(part.middle.shape))
+        return BoundVariance(part, inner_variance(universe, self.attribute, resolution).reshape(part.middle.shape))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -217,7 +230,7 @@ class Correlation(OfRecords):
             shape = [-1 if n == name else 1 for n in names]
             low, high, middle = (x.reshape(shape) for x in cells)
             parts.append(BoundMean(universe, names, low, high, middle, among))
-            inner.append(_inner_variance(universe, name, resolution).reshape(shape))
+            inner.append(inner_variance(universe, name, resolution).reshape(shape))
         return BoundCorrelation(parts[0], parts[1], (inner[0], inner[1]))
 
 

@@ -16,6 +16,7 @@ from hedgerow._types import Array, Names
 from hedgerow.errors import InvalidInput
 from hedgerow.query.bound import Labels
 from hedgerow.query.composed import (
+    AnswerKnowledge,
     ComposedQuestion,
     Ends,
     LinearKnowledge,
@@ -68,6 +69,10 @@ class SingleQuestion(ComposedQuestion):
     def best(self, known: LinearKnowledge) -> float:
         """Return the answer to the query."""
         return known.value(self.query)
+
+    def typical(self, known: AnswerKnowledge) -> float | None:
+        """Return the typical error of the query."""
+        return known.typical(self.query)
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,6 +142,11 @@ class SeveralQuestions(ComposedQuestion):
         """Return the best answer to each part."""
         return self._each(lambda part: part.best(known))
 
+    def typical(self, known: AnswerKnowledge) -> Array | None:
+        """Return the typical error of each part; None if that of one of them is unknown."""
+        found = [part.typical(known) for part in self.parts]
+        return None if None in found else np.array(found, dtype=float).reshape(self.shape)
+
 
 STATISTICS: ClassRegistry[Query] = ClassRegistry()
 """Statistics, by the name of the function that makes them. This is the ``kind`` of their stored form."""
@@ -175,14 +185,13 @@ class OfRecords(Statistic):
         return dataclasses.replace(self, where=narrow(self.where, group))  # type: ignore[type-var]
 
 
-def part_of(query: Query, universe: Universe, resolution: Resolution) -> ComposedQuestion:
-    """Bind a part of a difference or of a histogram; refuse anything but one number."""
+def part_of(query: Query, universe: Universe, resolution: Resolution, what: str = "A difference") -> ComposedQuestion:
+    """Bind a part of a difference, of a ratio or of a histogram; refuse anything but one number."""
     found = single(query, universe, resolution)
     if found.is_composed and found.is_number and not found.in_rows:
         return found
     raise InvalidInput(
-        f"A difference must be between two numbers, such as counts or means. Found {query!r}. Compare its cells "
-        "instead."
+        f"{what} must be between two numbers, such as counts or means. Found {query!r}. Compare its cells instead."
     )
 
 

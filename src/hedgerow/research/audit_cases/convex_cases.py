@@ -27,6 +27,7 @@ from hedgerow.privacy.ledger import Accountant
 from hedgerow.privacy.noise import Noise
 from hedgerow.research.audit_cases.erm_cases import RecordingNoise
 from hedgerow.textbook import convex_offline, convex_pmw, oracles, sparse_vector
+from hedgerow.textbook.localized_oracle import LocalizedOracle
 from hedgerow.universe.universe import Universe
 
 PLANE = Universe.from_sizes({"y": 2, "a": 2})
@@ -73,6 +74,9 @@ FAMILIES: dict[str, Family] = {
     ),
     "output perturbation": Family(
         oracles.OutputPerturbationOracle(RIDGED, RIDGE, 2, RIDGED * DIAMETER), RIDGED * DIAMETER, 20_000, 1000, RIDGE
+    ),
+    "localised output perturbation": Family(
+        LocalizedOracle(L, DIAMETER, RADIUS, 2, cells=4, smoothness=NORM**2), L * DIAMETER, 20_000, 200
     ),
 }  # fmt: skip
 

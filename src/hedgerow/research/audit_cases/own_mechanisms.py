@@ -39,9 +39,9 @@ from hedgerow.privacy.events import (
 )
 from hedgerow.privacy.ledger import Accountant
 from hedgerow.privacy.noise import Noise
-from hedgerow.query.counts import count
+from hedgerow.query.counts import count, marginal
 from hedgerow.query.linear import Linear
-from hedgerow.research.audit_cases import convex_cases, erm_cases, row_cases, session_cases
+from hedgerow.research.audit_cases import convex_cases, erm_cases, renyi_cases, row_cases, session_cases
 from hedgerow.research.audit_cases.gallery import SAMPLED, TOLD, TWICE, EpsilonEvidence, poisson_sample, told_values
 from hedgerow.research.audit_cases.session_cases import REPLACED, spend_all
 from hedgerow.textbook import mwem, pmw, small_db, sparse_vector
@@ -144,6 +144,8 @@ EXACT = (
         "Gaussian noise on a secret sample", Budget(SAMPLED.epsilon, SAMPLED.delta), "exact", 0.6,
         lambda share, workers: poisson_sample(Noise()),
     ),
+    AuditCase("two rounds of hits", renyi_cases.OF_HITS, "exact", 0.5, lambda share, workers: renyi_cases.hits_loss()),
+    AuditCase("the best of a random number of runs", renyi_cases.OF_RUNS, "exact", 0.5, lambda share, workers: renyi_cases.runs_loss()),
     AuditCase("planned noise and an answer", PLANNED, "exact", 0.9, lambda share, workers: _budget_loss()),
     AuditCase("values told at a threshold", TOLD, "exact", 0.7, lambda share, workers: told_values()),
 )  # fmt: skip
@@ -345,6 +347,10 @@ RUNS = (
     _mechanism_case("a certificate of means", PURE, row_cases.certificate_of_means(PURE), row_cases.OF_MEANS, 1500, 0.15),
     _mechanism_case("a certificate of losses", PURE, row_cases.certificate_of_losses(PURE), session_cases.CORRELATED, 600, 0.3),
     _mechanism_case("a release", APPROXIMATE, session_cases.release_run(APPROXIMATE, REPLACED), REPLACED, 6000, 0.33),
+    _mechanism_case(
+        "a factorization release", APPROXIMATE,
+        session_cases.release_run(APPROXIMATE, REPLACED, method="matrix", workload=[marginal("x")]), REPLACED, 6000, 0.33,
+    ),
     _one_run(PURE),
     _one_run(ONE_RUN),
 )  # fmt: skip

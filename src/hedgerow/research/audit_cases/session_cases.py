@@ -84,6 +84,9 @@ def _noisy_value(entry: Entry, event: Laplace | Gaussian, shape: tuple[int, ...]
         return np.array(query.dot(data.marginal(query.attributes)))
     if not shape:
         return np.array(float(data.rows))
+    if "sets" in entry.about:  # the residuals of an overview, end to end
+        parts = zip(entry.about["sets"], entry.about["times"], strict=True)
+        return np.concatenate([coordinates(data.marginal(tuple(s)), event.grid, times=k).ravel() for s, k in parts])
     counts = data.marginal(tuple(entry.about["attributes"]))
     return coordinates(counts, event.grid) if "residual" in entry.why else counts.astype(float)
 
@@ -139,11 +142,13 @@ def session_run(
     return run
 
 
-def release_run(budget: Budget, pair: Pair, seed: int | None = None) -> Callable[[HistogramSource, Noise], float]:
+def release_run(
+    budget: Budget, pair: Pair, seed: int | None = None, **options: Any
+) -> Callable[[HistogramSource, Noise], float]:
     """Return a run that makes an offline release and scores it."""
 
     def run(data: HistogramSource, noise: Noise) -> float:
-        return log_ratio(release(data, universe=data.universe, budget=budget, seed=seed).log, pair)
+        return log_ratio(release(data, universe=data.universe, budget=budget, seed=seed, **options).log, pair)
 
     return run
 

@@ -108,6 +108,7 @@ def both_below() -> tuple[ErratumFinding, ErratumFinding]:
     wrong="The logarithm on the right is missing. With a = b the left side is 0 and the right side is 1.",
     instead="(Σ aᵢ)·log(Σ aᵢ/Σ bᵢ), so the potential Ψ = KL(D ‖ D̂) is never negative",
     module=A_PROOF,
+    in_the_copy=True,
 )
 def log_sum() -> tuple[ErratumFinding, ErratumFinding]:
     """Compute the least difference of both sides of the inequality."""

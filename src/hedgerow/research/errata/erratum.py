@@ -54,7 +54,11 @@ Demonstration = Callable[[], tuple[ErratumFinding, ErratumFinding]]
 
 @dataclass(frozen=True)
 class Erratum:
-    """One error of a document, with a demonstration that fails on the printed formula and passes on ours."""
+    """One error of a document, with a demonstration that fails on the printed formula and passes on ours.
+
+    ``in_the_copy`` is True if the error hangs on one symbol of the copy at hand, so that a misprint of the copy cannot
+    be excluded.
+    """
 
     name: str
     document: str
@@ -64,6 +68,7 @@ class Erratum:
     instead: str
     module: str
     demonstrate: Demonstration
+    in_the_copy: bool = False
 
     @property
     def in_the_package(self) -> bool:
@@ -84,12 +89,20 @@ REGISTER: list[Erratum] = []
 
 
 def erratum(
-    name: str, *, document: str, place: str, printed: str, wrong: str, instead: str, module: str
+    name: str,
+    *,
+    document: str,
+    place: str,
+    printed: str,
+    wrong: str,
+    instead: str,
+    module: str,
+    in_the_copy: bool = False,
 ) -> Callable[[Demonstration], Demonstration]:
     """Register the decorated function as the demonstration of an erratum."""
 
     def registered(demonstrate: Demonstration) -> Demonstration:
-        REGISTER.append(Erratum(name, document, place, printed, wrong, instead, module, demonstrate))
+        REGISTER.append(Erratum(name, document, place, printed, wrong, instead, module, demonstrate, in_the_copy))
         return demonstrate
 
     return registered

@@ -24,7 +24,8 @@ demonstrations are exact computations, or runs of the package on made-up tables,
 
 “Fails” and “holds” refer to the claim as stated, for the numbers shown. The notes at the end of a document have no
 number: they are slips of the pen, missing assumptions, and errors that could not be demonstrated. The documents are
-cited by their own numbering, from the copies at hand. A later version may have corrected some of these errors.
+cited by their own numbering, from the copies at hand. A later version may have corrected some of these errors. Where
+an error hangs on one symbol, the entry says “of the copy at hand”, because the copy itself may be misprinted there.
 """
 
 
@@ -90,10 +91,11 @@ def _entry(one: ErratumRun) -> str:
     """Return the section of one erratum."""
     e = one.erratum
     where = f"`{e.module}`" if e.in_the_package else e.module
+    copy = " This is one symbol of the copy at hand, whose misprint cannot be excluded." if e.in_the_copy else ""
     return (
         f"### {e.name}\n\n"
         f"**{e.place}.** Printed: `{e.printed}`\n\n"
-        f"{_plain(e.wrong)}\n\n"
+        f"{_plain(e.wrong)}{copy}\n\n"
         f"Instead: {_plain(e.instead)} ({where}).\n\n"
         f"- Printed: {_plain(one.printed.what)}. **{one.printed}**\n"
         f"- Ours: {_plain(one.ours.what)}. **{one.ours}**\n"

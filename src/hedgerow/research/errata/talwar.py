@@ -10,14 +10,16 @@ from scipy.special import ndtr
 
 from hedgerow import losses
 from hedgerow._types import Array
-from hedgerow.convex.sets import Box, GroupL1Ball, L1Ball, NuclearBall, Simplex
-from hedgerow.erm import frank_wolfe
+from hedgerow.convex.sets import Box, GroupL1Ball, L1Ball, L2Ball, NuclearBall, Simplex
+from hedgerow.erm import frank_wolfe, rates
 from hedgerow.erm.problem import prepare_problem
 from hedgerow.erm.rows import Arrays
+from hedgerow.erm.solvers import mirror_descent
 from hedgerow.erm.solvers.descent import Terms, schedule
 from hedgerow.erm.solvers.frank_wolfe import curvature
 from hedgerow.privacy.allowance import Amount
 from hedgerow.privacy.budget import Budget
+from hedgerow.privacy.conversion import gaussian_mu
 from hedgerow.privacy.perturbed_objective import noise_scale
 from hedgerow.research.errata.erratum import A_PROOF, TALWAR, ErratumFinding, NotedErratum, erratum
 from hedgerow.research.errata.exact import binomial_delta
@@ -37,6 +39,7 @@ from hedgerow.research.errata.exact import binomial_delta
     ),
     instead="argmin ⟨η(∇L(θ_t) + b_t) − ∇Ψ(θ_t), θ⟩ + Ψ(θ)",
     module="hedgerow.convex.sets",
+    in_the_copy=True,
 )
 def mirror_step() -> tuple[ErratumFinding, ErratumFinding]:
     """Compare the excess risk of both steps with the bound (12)."""
@@ -98,6 +101,7 @@ def arbitrary_start() -> tuple[ErratumFinding, ErratumFinding]:
     ),
     instead="steps and weights from range, noise and Lipschitz constant together (Corollary 3.6's form)",
     module="hedgerow.erm.solvers.descent",
+    in_the_copy=True,
 )
 def step_count() -> tuple[ErratumFinding, ErratumFinding]:
     """Compare the number of steps for a loss in other units."""
@@ -200,11 +204,11 @@ def q_norm() -> tuple[ErratumFinding, ErratumFinding]:
     printed="Ψ(θ) = 4√(e log(2m))/(2^q(1 + q))·Σ σ_i^{1+q}(θ), q = 1/(2 log(2m)), is 1-strongly convex w.r.t. ‖·‖_nuc",
     wrong=(
         "The root must cover e alone: 4√e·log(2m). As printed the constant at the middle is 2/√log(2m), which is "
-        "below 1 from m = 28 on (and max Ψ would not be the O(log m) of the text). Here m = 128, with diagonal "
-        "matrices."
+        "below 1 from m = 28 on. (The text's max Ψ = O(log m) is true of both.) Here m = 128, with diagonal matrices."
     ),
     instead="the squared q-norm of the singular values",
     module="hedgerow.convex.sets.structured",
+    in_the_copy=True,
 )
 def nuclear_norm() -> tuple[ErratumFinding, ErratumFinding]:
     """Compute the strong convexity of both potentials at a diagonal matrix."""
@@ -263,6 +267,7 @@ def group_potential() -> tuple[ErratumFinding, ErratumFinding]:
     ),
     instead="√maxΨ·√(L²‖C‖₂² + λ_max(Σ)(G_C² + ‖C‖₂²))/√T",
     module="hedgerow.erm.solvers.descent",
+    in_the_copy=True,
 )
 def noisy_rate() -> tuple[ErratumFinding, ErratumFinding]:
     """Compare the bounds of 400 and of 100 steps."""
@@ -301,6 +306,37 @@ def strong_convexity() -> tuple[ErratumFinding, ErratumFinding]:
     return (
         ErratumFinding(what, at * at - delta * divergence - at**2 / 2, 0.0, "at least"),
         ErratumFinding(what, at * at - delta / 2 * divergence - at**2 / 2, 0.0, "at least"),
+    )
+
+
+@erratum(
+    "talwar-strongly-convex-logarithm",
+    document=TALWAR,
+    place="Theorem A.1, and (26)",
+    printed="O(L²(G_C² + ‖C‖₂²)·log(n/δ)·log(‖C‖₂nε)/(Δ(nε)²))",
+    wrong=(
+        "The noise of Algorithm 1 has σ² = 32L²T·log²(T/δ)/(nε)², and σ² stands in (26) as it is: the logarithm must be "
+        "squared. For f = (Δ/2)‖θ‖² without a boundary, the excess of the average is a multiple of σ²/T, exactly. Here "
+        "n = T = 10⁶ and δ goes from 10⁻⁶ to 10⁻²⁴."
+    ),
+    instead="log²(n/δ) for that noise; with σ from the analytic Gaussian about log(1/δ), by its own factor",
+    module="hedgerow.erm.solvers.mirror_descent",
+)
+def strongly_convex_logarithm() -> tuple[ErratumFinding, ErratumFinding]:
+    """Compare the growth of the noise's part of the risk with that of the bound, for a smaller δ."""
+    n, epsilon, few, many = 10**6, 1.0, 1e-6, 1e-24
+    noise = (math.log(n / many) / math.log(n / few)) ** 2
+    printed = math.log(n / many) / math.log(n / few)
+    mu = {delta: gaussian_mu(epsilon, delta) for delta in (few, many)}
+    euclid = L2Ball(1.0).potential(100)
+
+    def bound(delta: float) -> float:
+        return mirror_descent.risk_bound(n, mu[delta], 1.0, euclid, ridge=0.5)
+
+    what = "growth of the noise's part of the risk, over that of the bound"
+    return (
+        ErratumFinding(what, noise / printed, 1.01),
+        ErratumFinding(what, (mu[few] / mu[many]) ** 2 / (bound(many) / bound(few)), 1.01),
     )
 
 
@@ -350,6 +386,7 @@ def objective_perturbation() -> tuple[ErratumFinding, ErratumFinding]:
     ),
     instead="μ_t = 2/(t + 2)",
     module="hedgerow.erm.solvers.frank_wolfe",
+    in_the_copy=True,
 )
 def frank_wolfe_step() -> tuple[ErratumFinding, ErratumFinding]:
     """Compute the excess risk after T steps of both lengths."""
@@ -417,6 +454,7 @@ def frank_wolfe_noise() -> tuple[ErratumFinding, ErratumFinding]:
     ),
     instead="σ from the sensitivity 2L₂/n, by the analytic Gaussian",
     module="hedgerow.privacy.allowance",
+    in_the_copy=True,
 )
 def frank_wolfe_gaussian() -> tuple[ErratumFinding, ErratumFinding]:
     """Compute the δ of all steps at ε, for both noise scales."""
@@ -457,6 +495,36 @@ def quadratic_curvature() -> tuple[ErratumFinding, ErratumFinding]:
     return (
         ErratumFinding("the curvature of θ² by Definition 5.1, attained", 2 * half, float((two - one).max()) ** 2),
         ErratumFinding("the curvature of ½(θ − y)² by Definition 5.1, attained", half, curvature(problem)),
+    )
+
+
+@erratum(
+    "talwar-lasso-logarithm",
+    document=TALWAR,
+    place="Corollary 5.7",
+    printed="O(log(np/δ)/(nε)^(2/3)), “applying Theorem 5.5”",
+    wrong=(
+        "Theorem 5.5 has the product log(nk)·√log(1/δ), which log(np) + log(1/δ) does not bound. From np = 1/δ = 10⁶ to "
+        "10²⁴ the theorem's bound grows twice as much as the corollary's, and it grows without limit. Ours, whose "
+        "choices are charged in zCDP, is a multiple of the product too."
+    ),
+    instead="log(np)·√log(1/δ)/(nε)^(2/3)",
+    module="hedgerow.erm.rates",
+)
+def lasso_logarithm() -> tuple[ErratumFinding, ErratumFinding]:
+    """Compare the growth of Theorem 5.5's bound with that of the corollary, printed and ours."""
+
+    def setting(size: float) -> rates.Setting:
+        return rates.Setting(
+            rows=1000, features=round(size / 1000), epsilon=1.0, delta=1 / size, vertices=2 * size / 1000
+        )
+
+    few, many = setting(1e6), setting(1e24)
+    theorem = rates.frank_wolfe(many) / rates.frank_wolfe(few)
+    printed = math.log(1e24 / 1e-24) / math.log(1e6 / 1e-6)
+    what = "growth of Theorem 5.5's bound, over that of the corollary"
+    return ErratumFinding(what, theorem / printed, 1.01), ErratumFinding(
+        what, theorem / (rates.lasso(many) / rates.lasso(few)), 1.01
     )
 
 

@@ -32,6 +32,7 @@ from hedgerow.universe.universe import Universe
     ),
     instead="exp(−η·u)",
     module="hedgerow.textbook.convex_pmw",
+    in_the_copy=True,
 )
 def update_sign() -> tuple[ErratumFinding, ErratumFinding]:
     """Count the updates until the error is small, with the printed sign and with ours."""
@@ -235,6 +236,7 @@ def rows_without_scale() -> tuple[ErratumFinding, ErratumFinding]:
     ),
     instead="the rate of strongly convex losses, L²G²/(Δ(εn)²)",
     module="hedgerow.erm.rates",
+    in_the_copy=True,
 )
 def strongly_convex_rows() -> tuple[ErratumFinding, ErratumFinding]:
     """Compare the growth of the rows for a smaller α with that of Theorem 4.6."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hedgerow._types import Array
 from hedgerow.errors import InvalidInput
@@ -34,6 +35,47 @@ def halving_logarithm() -> tuple[ErratumFinding, ErratumFinding]:
     mistakes = experts.run_halving(advice, np.ones(3, dtype=bool)).mistakes
     what = "mistakes of Algorithm 1 among 8 experts, one of them perfect"
     return ErratumFinding(what, mistakes, math.log(8)), ErratumFinding(what, mistakes, experts.halving_mistakes(8))
+
+
+@erratum(
+    "wang-majority-constant",
+    document=WANG,
+    place="Lemma 12.2",
+    printed="There is an algorithm that makes at most 2.4(OPT + log N) mistakes",
+    wrong=(
+        "The proof gives 1/log₂(4/3) = 2.409…, and 2.4 rounds it down. Here there are 1,024 experts. Every day the "
+        "heaviest of them, with just over half of the weight, say “down” and are wrong. So all 12,000 days are mistakes "
+        "of Algorithm 2. The logarithm is to base 2, the larger of the two readings."
+    ),
+    instead="(OPT + log₂ N)/log₂(4/3)",
+    module="hedgerow.textbook.multiplicative_weights",
+)
+def majority_constant() -> tuple[ErratumFinding, ErratumFinding]:
+    """Count the mistakes that an adversary forces on Algorithm 2."""
+    N, days = 1024, 12_000
+    advice, best = _balanced_advice(N, days)
+    mistakes = experts.weighted_majority(advice, np.ones(days, dtype=bool)).mistakes
+    what = f"mistakes of Algorithm 2 where the best expert makes {best:,}"
+    return (
+        ErratumFinding(what, mistakes, 2.4 * (best + math.log2(N))),
+        ErratumFinding(what, mistakes, experts.weighted_majority_mistakes(N, best)),
+    )
+
+
+def _balanced_advice(N: int, days: int) -> tuple[NDArray[np.bool_], int]:
+    """Return advice that errs with at least half of the weight, but little more, and the mistakes of the best expert.
+
+    An expert with m mistakes has weight 2^−m. The heaviest err, so that all weights stay within a factor of four.
+    """
+    made = np.zeros(N, dtype=np.int64)
+    advice = np.ones((days, N), dtype=bool)
+    for day in advice:
+        order = np.argsort(made, kind="stable")
+        weights = np.exp2(made[order[-1]] - made[order]).cumsum()  # whole numbers
+        err = order[: int(np.searchsorted(2 * weights, weights[-1])) + 1]
+        day[err] = False
+        made[err] += 1
+    return advice, int(made.min())
 
 
 @erratum(

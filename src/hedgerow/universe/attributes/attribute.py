@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -13,12 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow import _memory
+from hedgerow._checks import did_you_mean
 from hedgerow.errors import InvalidInput
 
 OTHER = "(other)"  # label of the extra cell of an attribute declared with other=True
 MISSING = "(missing)"  # label of the extra cell of an attribute declared with missing=True
 BLANKS = " \t\n\r\f\v"  # characters that are stripped around a text or a number
 MOST_BINS = 2**20  # a Range or Dates lists its bins, and has at most this many
+KEPT_CELLS = 2**18  # most cells in the covers that an attribute keeps
+PLAIN = {int, float, str, bool, type(None)}  # a predicate of such values, and of no subclass, is known by them
 NUMBERS = (int, float, np.number)
 
 
@@ -76,7 +79,7 @@ class Cover(NamedTuple):
         return Cover(self.inside & other.inside, self.touched & other.touched, share).settle()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Attribute:
     """One column of the universe: its cells, their labels and, for numbers, their representative values."""
 
@@ -107,6 +110,8 @@ class Attribute:
 
     def require_room(self, each: int = 1) -> None:
         """Refuse to make an array of ``each`` bytes per cell if it exceeds the memory limit."""
+        if _memory.fits(self.size, each):
+            return
         way_out = "Declare it in fewer cells, as a Range with bins"
         _memory.require(
             f"An array over the values of an attribute ({self._describe_labels()})", self.size, each, way_out
@@ -116,6 +121,11 @@ class Attribute:
     def listed(self) -> Sequence[Any]:
         """Labels without those of the extra cells."""
         return self.labels[: self.size - self.missing - self.other]
+
+    @property
+    def plain_labels(self) -> Sequence[Any]:
+        """Labels as values of the column; for bins of dates their first days."""
+        return self.labels
 
     @property
     def missing_cell(self) -> int | None:
@@ -136,6 +146,13 @@ class Attribute:
         except (KeyError, TypeError):
             raise self.unknown_value(value) from None
 
+    def has_label(self, value: Any) -> bool:
+        """Return True for the label of a cell."""
+        try:
+            return value in self._positions
+        except TypeError:  # a value without a hash
+            return False
+
     @property
     def bounds(self) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
         """Lowest and highest number that each cell may hold, NaN for a cell without numbers; None for mere labels."""
@@ -153,9 +170,9 @@ class Attribute:
         mask of cells, or ``not_`` of one of these. Labels and masks mean whole cells. Numbers outside the declared
         range were clamped, so they count as its nearest end.
         """
-        self.require_room()
         if not more:
-            return self._cover(predicate)
+            return self._kept_cover(predicate)
+        self.require_room()
         if all(isinstance(p, tuple) for p in (predicate, *more)):
             ends = [self.ends_of_range(p) for p in (predicate, *more)]
             low, high = max(e[0] for e in ends), min(e[1] for e in ends)
@@ -163,6 +180,28 @@ class Attribute:
         found = self._cover(predicate)
         for further in more:
             found = found & self._cover(further)
+        return found
+
+    def _kept_cover(self, predicate: Any) -> Cover:
+        """Return the cover of one predicate. Those of values and ranges are kept, because they come again."""
+        kind = type(predicate)
+        if kind in PLAIN:
+            key: Hashable = kind, predicate  # True is no 1
+        elif kind is tuple and len(predicate) == 2 and type(predicate[0]) in PLAIN and type(predicate[1]) in PLAIN:
+            key = kind, type(predicate[0]), type(predicate[1]), predicate
+        else:
+            self.require_room()
+            return self._cover(predicate)
+        kept: dict[Hashable, Cover] = self.__dict__.setdefault("_covers", {})
+        found = kept.get(key)
+        if found is None:
+            self.require_room()
+            found = self._cover(predicate)
+            for array in found:
+                array.flags.writeable = False
+            if len(kept) >= max(1, KEPT_CELLS // self.size):
+                kept.clear()
+            kept[key] = found
         return found
 
     def _cover(self, predicate: Any) -> Cover:
@@ -276,12 +315,21 @@ class Attribute:
         shown = ", ".join(repr(v) for v in self.labels[:6])
         return shown + (f", … ({self.size} in all)" if self.size > 6 else "")
 
+    def _likely_value(self, value: Any) -> str:
+        """Return a question whether a declared value was meant, for messages, or nothing."""
+        return did_you_mean(value, self.labels)
+
     def unknown_value(self, value: Any) -> InvalidInput:
         """Return the error about an undeclared value."""
         return InvalidInput(
-            f"A value must be one that the universe declares: {self._describe_labels()}. Found {value!r}. "
-            "Check the spelling, or declare it in the universe."
+            f"A value must be one that the universe declares: {self._describe_labels()}. Found {value!r}."
+            f"{self._likely_value(value)} Check the spelling, or declare it in the universe."
         )
+
+    def __repr__(self) -> str:
+        shown = [*map(repr, self.listed[:4]), *(["…", repr(self.listed[-1])] if len(self.listed) > 4 else [])]
+        extras = "".join(f", {name}=True" for name in ("other", "missing") if getattr(self, name))
+        return f"{type(self).__name__}({len(self.listed)} cells: {', '.join(shown)}{extras})"
 
 
 def _listed_values(predicate: Any) -> Iterable[Any]:

@@ -10,7 +10,7 @@ from hedgerow.errors import InvalidInput
 from hedgerow.universe.attributes.attribute import BLANKS, MISSING, OTHER, Attribute, with_extras
 
 
-@dataclass(frozen=True, init=False)
+@dataclass(frozen=True, init=False, repr=False)
 class Categories(Attribute):
     """A column with a fixed list of values.
 
@@ -50,7 +50,8 @@ class Categories(Attribute):
             raise InvalidInput(
                 f"Categories must be a list of values. Found {values!r}. List them, as in Categories(['F', 'M'])."
             )
-        labels = list(values)
+        # the order of a set depends on the process, and the first label is where unlisted values go
+        labels = sorted(values, key=repr) if isinstance(values, set | frozenset) else list(values)
         if not labels:
             raise InvalidInput(
                 "Categories must have at least one value. Found none. List the values the column may take."
@@ -110,4 +111,10 @@ def _require_distinct(labels: list[Any]) -> None:
             "it."
         ) from None
     if not distinct:
-        raise InvalidInput("Categories must be distinct. Found a value twice. Remove the repeats.")
+        twice = next(label for i, label in enumerate(labels) if label in labels[:i])
+        raise InvalidInput(f"Categories must be distinct. Found {twice!r} twice. Remove the repeats.")
+    if any(label != label for label in labels):
+        raise InvalidInput(
+            "Categories must equal themselves. Found a label that does not, such as NaN. Use missing=True for missing "
+            "values."
+        )

@@ -13,7 +13,7 @@ from hedgerow.errors import InvalidInput
 from hedgerow.universe.attributes.attribute import BLANKS, Attribute, values_with_extras, with_extras
 
 
-@dataclass(frozen=True, init=False)
+@dataclass(frozen=True, init=False, repr=False)
 class Flag(Attribute):
     """A yes/no column.
 
@@ -49,6 +49,12 @@ class Flag(Attribute):
         super().__init__(with_extras((False, True), missing, other), values, other, False, missing)
         object.__setattr__(self, "true", yes)
         object.__setattr__(self, "false", no)
+
+    def _likely_value(self, value: Any) -> str:
+        for truth, words in ((True, self.true), (False, self.false)):
+            if _word(value) in map(_word, (*words, truth)):
+                return f" Did you mean {truth}?"
+        return super()._likely_value(value)
 
 
 def _word(given: Any) -> str:

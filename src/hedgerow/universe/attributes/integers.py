@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import operator
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -91,6 +91,19 @@ class Integers(Attribute):
             return self.missing_cell
         raise self.unknown_value(value)
 
+    def _likely_value(self, value: Any) -> str:
+        if isinstance(value, str) and number_of_text(value) in self.listed:
+            return f" Did you mean {number_of_text(value)}?"
+        return ""
+
+    def _cover_values(self, wanted: Iterable[Any]) -> Cover:
+        values = list(wanted)
+        if set(map(type, values)) == {int} and self.low <= min(values) and max(values) <= self.high:
+            mask = np.zeros(self.size, bool)
+            mask[[value - self.low for value in values] if self.low else values] = True
+            return Cover.exactly(mask)
+        return super()._cover_values(values)
+
     def _between(self, ends: tuple[Any, ...]) -> NDArray[np.bool_]:
         return self._cells_between(*self.ends_of_range(ends))
 
@@ -174,6 +187,14 @@ class WholeLabels(Sequence[Any]):
 
     def __repr__(self) -> str:
         return f"{self._numbers[0]!r} … {self._numbers[-1]!r}" + "".join(f", {extra!r}" for extra in self._extras)
+
+
+def number_of_text(text: str) -> int | None:
+    """Return the whole number that a text spells, or None."""
+    try:
+        return int(text.strip())
+    except ValueError:
+        return None
 
 
 def _is_whole(value: Any) -> bool:

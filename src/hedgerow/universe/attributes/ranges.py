@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow._checks import number, whole
 from hedgerow.errors import InvalidInput, TooLarge
 from hedgerow.universe.attributes.attribute import MOST_BINS, NUMBERS, Attribute, Cover, values_with_extras, with_extras
 
 
-@dataclass(frozen=True, init=False)
+@dataclass(frozen=True, init=False, repr=False)
 class Range(Attribute):
     """A numeric column in public bins: ``bins`` equal ones between ``low`` and ``high``, or explicit ``edges``.
 
@@ -167,6 +168,15 @@ class Range(Attribute):
     ) -> NDArray[np.float64]:
         """Return the edges of the bins, checked."""
         if edges is not None:
+            if low is not None or high is not None or bins is not None:
+                raise InvalidInput(
+                    "A Range must have low, high and bins, or edges. Found both. Leave one of the two out."
+                )
+            if isinstance(edges, str) or not hasattr(edges, "__len__") or any(map(math.isnan, map(number, edges))):
+                raise InvalidInput(
+                    f"The edges of a Range must be a list of increasing numbers. Found {edges!r:.60}. Give one, as in "
+                    "Range(edges=[0, 10, 100])."
+                )
             if len(edges) - 1 > MOST_BINS:
                 raise TooLarge(
                     f"The bins of a Range must be at most {MOST_BINS}. Found {len(edges) - 1}. Use wider ones."
@@ -174,11 +184,15 @@ class Range(Attribute):
             cuts = np.asarray(edges, float)
         elif low is None or high is None or bins is None:
             raise InvalidInput(
-                "A Range must have low, high and bins, or edges. Found neither. For example Range(17, 90, bins=8)."
+                f"A Range must have low, high and bins, or edges. Found low={low!r}, high={high!r}, bins={bins!r}. For "
+                "example Range(17, 90, bins=8)."
             )
-        elif int(bins) != bins or bins < 1:
-            raise InvalidInput(f"bins must be a whole number of at least 1. Found {bins!r}. Give the number of bins.")
-        elif bins > MOST_BINS:
+        elif not (math.isfinite(number(low)) and math.isfinite(number(high))):
+            raise InvalidInput(
+                f"The ends of a Range must be finite numbers. Found ({low!r}, {high!r}). Give the least and the greatest "
+                "number, or Dates for dates."
+            )
+        elif whole("bins", bins, "Give the number of bins.") > MOST_BINS:
             raise TooLarge(f"The bins of a Range must be at most {MOST_BINS}. Found {int(bins)}. Use wider ones.")
         else:
             cuts = np.linspace(low, high, int(bins) + 1)

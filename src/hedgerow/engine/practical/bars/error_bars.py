@@ -6,7 +6,7 @@ are the noisy counts, Z their noise and c any constant (⟨c, counts⟩ = c·n i
 
 The bars hold together, for every question an adaptive analyst may choose after seeing everything. Measurement j has
 the share β_j of the failure probability (``_share``), fixed before its noise is drawn. A union bound over the three
-classes below, each taken over every subset A of the measured attributes (``_doubt_of_subset``), makes its noise small
+classes below, each taken over every subset A of the measured attributes (``doubt_of_subset``), makes its noise small
 for all q of a class at once (docs/proofs/error_bars.md):
 
     products  a set of cells of each attribute; a set of a rarer kind has more of the class's share (``_code``)
@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 from hedgerow._types import Array, Names
 from hedgerow.engine.practical.measurement import Measurement, RowCountInterval, varying_names
 from hedgerow.privacy.events import Gaussian, Laplace
-from hedgerow.query.linear import Linear, Products, answer_all
+from hedgerow.query.linear import Linear, Products, answer_all, is_product, stacked_groups
 from hedgerow.universe.universe import Universe
 
 # How the failure probability β is divided.
@@ -71,6 +71,10 @@ class JointEstimate(Protocol):
         """Return the standard deviation of the estimate of each query, in rows."""
         ...
 
+    def deviation_of_count(self, names: Names, sets: Sequence[NDArray[np.bool_]]) -> float:
+        """Return that of one count, given by a set of cells of each attribute."""
+        ...
+
     def widest(self, names: Names) -> float:
         """Return the largest standard deviation of a table of norm 1 on ``names``."""
         ...
@@ -80,16 +84,16 @@ class ErrorBars:
     """Intervals for the true fraction of any query, from all measurements so far, valid together at 1 − β."""
 
     def __init__(self, universe: Universe, beta: float) -> None:
-        self._universe, self._beta = universe, beta
+        self.universe, self._beta = universe, beta
         self._tables: list[tuple[Measurement, float]] = []  # each table with its ln(1/β_j)
         self._with: dict[str, list[tuple[Measurement, float]]] = {}  # the same tables by attribute
-        self._queries: dict[object, list[tuple[Measurement, float]]] = {}
+        self.queries: dict[object, list[tuple[Measurement, float]]] = {}
         self._supports: dict[Names, list[tuple[Measurement, float]]] = {}
         self._largest_parts: dict[Names, list[Names]] = {}
         self._numbers = 0
         self.shares: list[int] = []  # before each measurement, how many numbers had already taken a share of β
-        self._overview: JointEstimate | None = None
-        self._overview_doubt = 0.0
+        self.overview: JointEstimate | None = None
+        self.overview_doubt = 0.0
 
     @property
     def _doubt(self) -> float:
@@ -98,12 +102,12 @@ class ErrorBars:
 
     def _doubt_after(self, others: int) -> float:
         """Return ln(1/β_j) of the measurement that follows ``others`` further ones."""
-        j = 1 + len(self._tables) + sum(map(len, self._queries.values())) + self._numbers + others
+        j = 1 + len(self._tables) + sum(map(len, self.queries.values())) + self._numbers + others
         return -math.log(_share(j) * self._beta)
 
     def add_overview(self, overview: JointEstimate) -> None:
         """Add a family that was measured at once, with one share of β for all its tables. Call it before ``add``."""
-        self._overview, self._overview_doubt = overview, self._doubt
+        self.overview, self.overview_doubt = overview, self._doubt
         self._numbers += 1
         self._largest_parts = {}
 
@@ -112,7 +116,7 @@ class ErrorBars:
         doubt = self._doubt
         self.shares.append(self._numbers)
         if measurement.query is not None:
-            self._queries.setdefault(measurement.query.key, []).append((measurement, doubt))
+            self.queries.setdefault(measurement.query.key, []).append((measurement, doubt))
         else:
             self._tables.append((measurement, doubt))
             for name in measurement.attributes:
@@ -148,66 +152,61 @@ class ErrorBars:
 
     def distance(self, names: Names, believed: Array, rows: RowCountInterval) -> float:
         """Return a bound on the ℓ2 distance of the true fractions from ``believed``; infinite if never measured."""
-        names = varying_names(self._universe, names)
-        believed = believed.reshape(self._universe.sizes(names))
+        names = varying_names(self.universe, names)
+        believed = believed.reshape(self.universe.sizes(names))
         if not names:
             return 0.0
-        cells = self._universe.cells(names)
+        cells = self.universe.cells(names)
         known = [
-            (m.onto(names), _table_norm(m, doubt, self._universe.cells(m.attributes), cells, len(names)))
-            for m, doubt in self._supporting_measurements(names)
+            (m.onto(names), _table_norm(m, doubt, self.universe.cells(m.attributes), cells, len(names)))
+            for m, doubt in self.supporting_measurements(names)
         ]
-        if self._overview is not None and self._overview.covers(names):
-            x = self._overview_doubt + _doubt_of("tables") + math.log(len(self._overview.sets))
-            noise = self._overview.widest(names) * (math.sqrt(cells) + math.sqrt(2 * x) + self._overview.rounding)
-            known.append((self._overview.onto(names), noise))
+        if self.overview is not None and self.overview.covers(names):
+            x = self.overview_doubt + doubt_of("tables") + math.log(len(self.overview.sets))
+            noise = self.overview.widest(names) * (math.sqrt(cells) + math.sqrt(2 * x) + self.overview.rounding)
+            known.append((self.overview.onto(names), noise))
         unknown = (rows.high - rows.low) * float(np.linalg.norm(believed))
         off = [float(np.linalg.norm(y - rows.estimate * believed)) + noise + unknown for y, noise in known]
         return min(off, default=math.inf) / rows.low
 
     def covers(self, names: Names) -> bool:
         """Return True if some measurement estimates the counts on these attributes."""
-        return bool(self._supporting_measurements(names)) or (
-            self._overview is not None and self._overview.covers(names)
-        )
+        return bool(self.supporting_measurements(names)) or (self.overview is not None and self.overview.covers(names))
 
     def deviations(self, names: Names, queries: Sequence[Linear]) -> Array:
         """Return the standard deviation, in rows, of the best measurement of each query; infinite without one."""
         found = np.full(len(queries), math.inf)
-        if self._overview is not None and self._overview.covers(names):
-            found = self._overview.deviations(names, queries)
-        support = self._supporting_measurements(names)
+        if self.overview is not None and self.overview.covers(names):
+            found = self.overview.deviations(names, queries)
+        support = self.supporting_measurements(names)
         if support:
-            cells = self._universe.cells(names)
+            cells = self.universe.cells(names)
             total, squares = _sums(queries)
             norm = _norms(queries, squares, total**2 / cells)
             for measurement, _ in support:
-                merged = self._universe.cells(measurement.attributes) / cells
+                merged = self.universe.cells(measurement.attributes) / cells
                 found = np.minimum(found, math.sqrt(measurement.variance * merged) * norm)
-        for i, query in enumerate(queries) if self._queries else ():
-            for measurement, _ in self._queries.get(query.key, ()):
+        for i, query in enumerate(queries) if self.queries else ():
+            for measurement, _ in self.queries.get(query.key, ()):
                 found[i] = min(found[i], math.sqrt(measurement.variance))
         return found
 
     def intervals(self, queries: Sequence[Linear], rows: RowCountInterval) -> tuple[Array, Array]:
         """Return lower and upper ends for the true fraction of each query; [0, 1] where nothing is known."""
         low, high = np.zeros(len(queries)), np.ones(len(queries))
-        groups: dict[Names, list[int]] = {}
-        for i, query in enumerate(queries):
-            groups.setdefault(query.attributes, []).append(i)
-        unmeasured: dict[Names, list[int]] = {}
-        for names, members in groups.items():
-            asked = [queries[i] for i in members]
+        unmeasured: dict[Names, tuple[list[int], Products]] = {}
+        for names, members, asked in stacked_groups(queries):
             if not names:
                 low[members] = high[members] = [float(q.table) for q in asked]
             elif self.covers(names):
-                products = Products.of(asked) if all(map(_is_product, asked)) else asked
-                low[members], high[members] = self._group(names, products, rows)
-            elif counts := [i for i in members if _is_product(queries[i])]:
-                unmeasured[names] = counts
-        self._bound_by_parts(queries, unmeasured, rows, low, high)
-        for i, query in enumerate(queries) if self._queries else ():
-            for measurement, doubt in self._queries.get(query.key, ()):
+                low[members], high[members] = self._group(names, asked, rows)
+            elif isinstance(asked, Products):
+                unmeasured[names] = members.tolist(), asked
+            elif counts := [i for i in members.tolist() if is_product(queries[i])]:
+                unmeasured[names] = counts, Products.of([queries[i] for i in counts])
+        self._bound_by_parts(unmeasured, rows, low, high)
+        for i, query in enumerate(queries) if self.queries else ():
+            for measurement, doubt in self.queries.get(query.key, ()):
                 width = _one_tail(measurement.event, math.log(2) + doubt)
                 if not query.is_count:  # the value was rounded to the grid before the noise
                     width += measurement.event.grid / 2
@@ -219,14 +218,14 @@ class ErrorBars:
     def rows(self) -> RowCountInterval:
         """Return n as estimated from the tables' totals: every total is a noisy count of all rows."""
         low, high, weighted, weights = 1.0, math.inf, 0.0, 0.0
-        if self._overview is not None:
+        if self.overview is not None:
             everyone = [Linear((), (), (), np.array(1.0), True)]
-            total, width = float(self._overview.onto(())), float(self._joint_width((), everyone)[0])
+            total, width = float(self.overview.onto(())), float(self._joint_width((), everyone)[0])
             low, high = max(low, total - width), total + width
-            weights = 1 / float(self._overview.deviations((), everyone)[0]) ** 2
+            weights = 1 / float(self.overview.deviations((), everyone)[0]) ** 2
             weighted = total * weights
         for measurement, doubt in self._tables:
-            cells = self._universe.cells(measurement.attributes)
+            cells = self.universe.cells(measurement.attributes)
             total = float(measurement.onto(()))
             one = Linear((), (), (), np.array(1.0), True)
             width = float(self._width(measurement, doubt, [one], np.array([math.sqrt(cells)]), 1)[0])
@@ -238,17 +237,17 @@ class ErrorBars:
 
     def cell_intervals(self, names: Names, rows: RowCountInterval) -> tuple[Array, Array]:
         """Return lower and upper ends for every cell of a marginal, as if its cells were asked one by one."""
-        shape = self._universe.sizes(names)
+        shape = self.universe.sizes(names)
         if not names:
             return np.ones(()), np.ones(())
-        one = [Linear.product(self._universe, {n: np.arange(m) == 0 for n, m in zip(names, shape, strict=True)})]
+        one = [Linear.product(self.universe, {n: np.arange(m) == 0 for n, m in zip(names, shape, strict=True)})]
         low, high = np.zeros(shape), np.ones(shape)
         cells = math.prod(shape)
         known: list[tuple[Array, float]] = []
-        if self._overview is not None and self._overview.covers(names):
-            known.append((self._overview.onto(names), float(self._joint_width(names, one)[0])))
-        for measurement, doubt in self._supporting_measurements(names):
-            merged = self._universe.cells(measurement.attributes) / cells
+        if self.overview is not None and self.overview.covers(names):
+            known.append((self.overview.onto(names), float(self._joint_width(names, one)[0])))
+        for measurement, doubt in self.supporting_measurements(names):
+            merged = self.universe.cells(measurement.attributes) / cells
             norm = np.array([math.sqrt((1 - 1 / cells) * merged)])
             known.append((measurement.onto(names), float(self._width(measurement, doubt, one, norm, cells)[0])))
         for y, width in known:
@@ -256,16 +255,16 @@ class ErrorBars:
             low = np.maximum(low, 1 / cells + _over(off - width, rows.high, rows.low))
             high = np.minimum(high, 1 / cells + _over(off + width, rows.low, rows.high))
         if not known:
-            for part in self._parts(names):
+            for part in self.largest_parts(names):
                 wide = [m if n in part else 1 for n, m in zip(names, shape, strict=True)]
                 high = np.minimum(high, self.cell_intervals(part, rows)[1].reshape(wide))
         return low, np.maximum(low, high)
 
     def _group(self, names: Names, asked: Sequence[Linear], rows: RowCountInterval) -> tuple[Array, Array]:
         """Return intervals of queries on the same, measured attributes."""
-        support = self._supporting_measurements(names)
-        overview = self._overview if self._overview is not None and self._overview.covers(names) else None
-        cells = self._universe.cells(names)
+        support = self.supporting_measurements(names)
+        overview = self.overview if self.overview is not None and self.overview.covers(names) else None
+        cells = self.universe.cells(names)
         total, squares = _sums(asked)
         c = total / cells
         norm = _norms(asked, squares, total * c)
@@ -278,7 +277,7 @@ class ErrorBars:
             high = np.minimum(high, c + _over(off + width, rows.low, rows.high))
         for measurement, doubt in support:
             y = measurement.onto(names)
-            merged = self._universe.cells(measurement.attributes) / cells  # number of measured cells in each cell of A
+            merged = self.universe.cells(measurement.attributes) / cells  # number of measured cells in each cell of A
             off = answer_all(asked, lambda _, y=y: y) - c * y.sum()  # type: ignore[misc]
             width = self._width(measurement, doubt, asked, norm * math.sqrt(merged), cells)
             low = np.maximum(low, c + _over(off - width, rows.high, rows.low))
@@ -290,67 +289,66 @@ class ErrorBars:
 
         Centring by c changes only the component on no attributes, which the deviation includes in any case.
         """
-        assert self._overview is not None
-        base = self._overview_doubt + math.log(len(self._overview.sets))
-        ordered, rounding = self._order(asked[0].attributes), self._overview.rounding
+        assert self.overview is not None
+        base = self.overview_doubt + math.log(len(self.overview.sets))
+        ordered, rounding = self._order(asked[0].attributes), self.overview.rounding
         code = _code(asked, ordered)
-        table = math.sqrt(self._universe.cells(names)) + math.sqrt(2 * (base + _doubt_of("tables")))
+        table = math.sqrt(self.universe.cells(names)) + math.sqrt(2 * (base + doubt_of("tables")))
         # Grid steps are at most 2·rounding standard deviations, because rounding² is Σ (step/2)²·entries/deviation².
         others = np.isinf(code)
-        product = _gaussian_tail(base + np.where(others, 0.0, code), 2 * rounding)
+        product = gaussian_tail(base + np.where(others, 0.0, code), 2 * rounding)
         spread = np.where(others, table, np.minimum(product, table))
         for i in np.flatnonzero(others).tolist():
             spread[i] = min(spread[i], _plane_tail(base + _line_code(asked[i], ordered), 2 * rounding))
-        width: Array = self._overview.deviations(names, asked) * (spread + rounding)
+        width: Array = self.overview.deviations(names, asked) * (spread + rounding)
         return width
 
     def _width(self, measurement: Measurement, doubt: float, asked: Sequence[Linear], norm: Array, cells: int) -> Array:
         """Return how large ⟨q − c, Z⟩ may be, by the smallest class q belongs to."""
-        event, measured = measurement.event, self._universe.cells(measurement.attributes)
-        base = doubt + _doubt_of_subset(len(measurement.attributes), len(asked[0].attributes))
+        event, measured = measurement.event, self.universe.cells(measurement.attributes)
+        base = doubt + doubt_of_subset(len(measurement.attributes), len(asked[0].attributes))
         ordered = self._order(asked[0].attributes)
         code = _code(asked, ordered)
         others = np.isinf(code)
-        product, x = _tail(event, norm, base + np.where(others, 0.0, code)), base + _doubt_of("tables")
+        product, x = tail(event, norm, base + np.where(others, 0.0, code)), base + doubt_of("tables")
         if isinstance(event, Gaussian):  # ‖Z_A‖₂ ≤ sd·(√cells + √(2x)) (Hsu, Kakade & Zhang 2012)
             table = event.sigma * (math.sqrt(cells) + math.sqrt(2 * x)) * norm
             for i in np.flatnonzero(others & (norm > 0)).tolist():
                 planar = _plane_tail(base + _line_code(asked[i], ordered), event.grid / event.sigma)
                 table[i] = min(table[i], event.sigma * norm[i] * planar)
-        else:  # ‖Z‖₁ is a sum of exponentials: b·(M + √(2Mx) + x), plus a grid step each because the noise is discrete
-            spread = measured + math.sqrt(2 * measured * x) + x
-            table = np.full(len(asked), event.scale * spread + event.grid * measured)
+        else:
+            table = np.full(len(asked), _laplace_sum(event, measured, x))
         width: Array = np.where(others, table, np.minimum(product, table))
         return width
 
     def _order(self, names: Names) -> list[bool]:
-        return [self._universe[name].ordered for name in names]
+        return [self.universe[name].ordered for name in names]
 
-    def _supporting_measurements(self, names: Names) -> list[tuple[Measurement, float]]:
+    def supporting_measurements(self, names: Names) -> list[tuple[Measurement, float]]:
         """Return the three most precise measurements that contain these attributes."""
         if names not in self._supports:
             wanted = set(names)
             near = self._with.get(names[0], []) if names else self._tables
             inside = [entry for entry in near if wanted <= set(entry[0].attributes)]
-            inside.sort(key=lambda e: e[0].variance * self._universe.cells(e[0].attributes))
+            inside.sort(key=lambda e: e[0].variance * self.universe.cells(e[0].attributes))
             self._supports[names] = inside[:3]
         return self._supports[names]
 
     def _bound_by_parts(
-        self, queries: Sequence[Linear], groups: dict[Names, list[int]], rows: RowCountInterval, low: Array, high: Array
+        self, groups: dict[Names, tuple[list[int], Products]], rows: RowCountInterval, low: Array, high: Array
     ) -> None:
         """Tighten the intervals of conjunctions by Fréchet's bounds, in place.
 
         A conjunction is at most its least likely part, and at least 1 minus what its parts exclude. ``groups`` are
         the queries by attributes that were never measured together. Each part is computed once for all of them.
         """
-        room = np.ones(len(queries))
+        room = np.ones(len(low))
         uses: dict[Names, list[_Use]] = {}  # uses of each part
         whole: list[int] = []  # queries whose parts cover all their attributes
-        for names, members in groups.items():
-            masks = dict(zip(names, Products.of([queries[i] for i in members]).masks, strict=True))
+        for names, (members, asked) in groups.items():
+            masks = dict(zip(names, asked.masks, strict=True))
             covered: set[str] = set()
-            for part in self._parts(names):
+            for part in self.largest_parts(names):
                 is_new = not covered.issuperset(part)
                 uses.setdefault(part, []).append(_Use(members, is_new, [masks[name] for name in part]))
                 covered.update(part)
@@ -365,14 +363,14 @@ class ErrorBars:
             room[at] -= np.where(brings, 1 - below, 0.0)
         low[whole] = np.maximum(0.0, room[whole])
 
-    def _parts(self, names: Names) -> list[Names]:
+    def largest_parts(self, names: Names) -> list[Names]:
         """Return the largest subsets of these attributes that were measured."""
         if names in self._largest_parts:
             return self._largest_parts[names]
         wanted = set(names)
         measured = {m.attributes for name in names for m, _ in self._with.get(name, [])}
-        measured.update(s for s in (self._overview.sets if self._overview else ()) if not wanted.isdisjoint(s))
-        parts = {self._universe.order(wanted & set(m)) for m in measured} - {()}
+        measured.update(s for s in (self.overview.sets if self.overview else ()) if not wanted.isdisjoint(s))
+        parts = {self.universe.order(wanted & set(m)) for m in measured} - {()}
         largest = sorted((p for p in parts if not any(set(p) < set(o) for o in parts)), key=_larger_first)
         if len(self._largest_parts) >= KEPT_PARTS:
             self._largest_parts = {}
@@ -389,7 +387,7 @@ def _share(j: int) -> float:
     return OF_FIRST if j == 1 else (1 - OF_FIRST) * EARLY / (i * (i + 1))
 
 
-def _doubt_of_subset(measured: int, asked: int) -> float:
+def doubt_of_subset(measured: int, asked: int) -> float:
     """Return ln(1/w) for the part w of β_j that questions about ``asked`` of the measured attributes have.
 
     It is for all of them, or for one of the 2^measured − 1 proper subsets.
@@ -399,7 +397,7 @@ def _doubt_of_subset(measured: int, asked: int) -> float:
     return math.log((2**measured - 1) / (1 - OF_ALL_ATTRIBUTES))
 
 
-def _doubt_of(which: str, *, ordered: bool = True) -> float:
+def doubt_of(which: str, *, ordered: bool = True) -> float:
     """Return ln(2/w) for the two-sided part w of β_j of a class; without an ordered attribute there are no lines."""
     return math.log(2 / (SHARES[which] + (0.0 if ordered else SHARES["lines"])))
 
@@ -409,10 +407,21 @@ def _table_norm(measurement: Measurement, doubt: float, measured: int, cells: in
 
     It is the bound for the class of all tables.
     """
-    event, x = measurement.event, doubt + _doubt_of("tables") + _doubt_of_subset(len(measurement.attributes), asked)
+    event, x = measurement.event, doubt + doubt_of("tables") + doubt_of_subset(len(measurement.attributes), asked)
     if isinstance(event, Gaussian):
         return event.sigma * math.sqrt(measured / cells) * (math.sqrt(cells) + math.sqrt(2 * x))
-    return event.scale * (measured + math.sqrt(2 * measured * x) + x) + event.grid * measured
+    return _laplace_sum(event, measured, x)
+
+
+def _laplace_sum(event: Laplace, cells: int, x: float) -> float:
+    """Return t with Pr[‖Z‖₁ > t] ≤ e^{−x} for independent discrete Laplace noise in so many cells.
+
+    A sum of M exponentials of mean b exceeds b·(M + √(2Mx) + x) with this probability. Because the noise is discrete,
+    |Z_i| may be larger than an exponential: by a grid step at most, and by b·ln 2 at most, as Pr[|Z_i| ≥ t] ≤
+    2e^{−t/b}. So where the grid is coarse, the bound is still proportional to b.
+    """
+    rounded = min(event.grid, event.scale * math.log(2))
+    return event.scale * (cells + math.sqrt(2 * cells * x) + x) + rounded * cells
 
 
 def _larger_first(names: Names) -> tuple[int, Names]:
@@ -430,10 +439,6 @@ class _Use:
     members: list[int]
     brings: bool
     masks: list[NDArray[np.bool_]]
-
-
-def _is_product(query: Linear) -> bool:
-    return bool(query.vectors) and query.is_count
 
 
 def _over(value: Array, if_positive: float, if_negative: float) -> Array:
@@ -482,7 +487,7 @@ def _code(queries: Sequence[Linear], ordered: Sequence[bool]) -> Array:
     attribute, a set and its complement have the same noise up to its sign, and count as one.
     """
     code = np.full(len(queries), math.inf)
-    of_class = _doubt_of("products", ordered=any(ordered))
+    of_class = doubt_of("products", ordered=any(ordered))
     chosen: slice | list[int] = slice(None)
     if isinstance(queries, Products):
         products = queries
@@ -511,16 +516,29 @@ def _nats(mask: NDArray[np.bool_], size: NDArray[np.int64], is_ordered: bool) ->
     so many sets that their parts underflow a float.
     """
     m = mask.shape[1]
+    is_run = np.zeros(len(mask), np.int64)
+    if m > 3 and is_ordered:  # on a circle, so the complement of a run is one
+        changes = np.count_nonzero(mask[:, 1:] != mask[:, :-1], axis=1) + (mask[:, 0] != mask[:, -1])
+        is_run = np.asarray(changes <= 2, np.int64)
+    found: Array = nats_of_kinds(m, is_ordered)[is_run, size]
+    return found
+
+
+@functools.lru_cache(maxsize=64)
+def nats_of_kinds(m: int, is_ordered: bool) -> Array:
+    """Return ln(1/w) for the sets of 0 … m cells of an attribute: in the first line those that are no run, in the second runs."""
+    size, is_run = np.arange(m + 1), np.array([[False], [True]])
     kinds = OF_KINDS[is_ordered] if m > 3 else {"value": 1.0}
     is_value, between = ((size == 1) | (size == m - 1)) & (m > 1), (size > 1) & (size < m - 1)
     part = np.where(is_value, math.log(kinds["value"] / (m if m == 2 else 2 * m)), -math.inf)
     if m > 3:
-        part = np.where(between, math.log(kinds["set"]) - _sets_of_a_size(m)[size], part)
+        part = np.where(between, math.log(kinds["set"]) - _sets_of_a_size(m), part)
+    part = np.stack([part, part])
     if m > 3 and is_ordered:
-        is_run = np.count_nonzero(mask != np.roll(mask, 1, axis=1), axis=1) <= 2
         part = np.where(between & is_run, np.logaddexp(part, math.log(kinds["run"] / (m * (m - 3)))), part)
     all_or_none = (size == 0) | (size == m)
     found: Array = -np.where(all_or_none, math.log(ALL_OR_NONE / 2), math.log(1 - ALL_OR_NONE) + part)
+    found.flags.writeable = False
     return found
 
 
@@ -546,7 +564,7 @@ def _line_code(query: Linear, ordered: Sequence[bool]) -> float:
             sides = [np.asarray(inside.any(axis=tuple(i for i in every if i != k))) for k in every]
             if inside.sum() != math.prod(int(side.sum()) for side in sides):
                 continue
-            nats = _doubt_of("lines") + math.log(sum(ordered))
+            nats = doubt_of("lines") + math.log(sum(ordered))
             for side, is_ordered in zip(sides, np.delete(ordered, axis), strict=True):
                 nats += float(_nats(side[None], np.array([side.sum()]), bool(is_ordered))[0])
             return nats
@@ -563,7 +581,7 @@ def _unlike_most(lines: Array, near: float) -> Iterator[NDArray[np.bool_]]:
 def _plane_tail(x: float, step: float) -> float:
     """Return z with Pr[sup of ⟨q, Z⟩ over the unit q of a plane > z deviations] ≤ 2e^{−x}, for discrete Gaussian noise.
 
-    The argument is that of ``_gaussian_tail``. The squared norm of Gaussian noise in a plane is exponential, with
+    The argument is that of ``gaussian_tail``. The squared norm of Gaussian noise in a plane is exponential, with
     tail e^{−z²/2}, and half the time W does not bring Z nearer.
     """
     if step > FINE_STEP:
@@ -576,20 +594,20 @@ def _one_tail(event: Laplace | Gaussian, x: float) -> float:
     return event.sigma * math.sqrt(2 * x) if isinstance(event, Gaussian) else event.scale * x
 
 
-def _tail(event: Laplace | Gaussian, norm: Array, x: float | Array) -> Array:
+def tail(event: Laplace | Gaussian, norm: Array, x: float | Array) -> Array:
     """Return t with Pr[Σ qᵢZᵢ > t] ≤ e^{−x} for independent noise, ‖q‖₂ = norm and |qᵢ| ≤ 1.
 
     Laplace of scale b: E e^{λqZ} ≤ (1 − λ²b²q²)^{−1} ≤ (1 − λ²b²)^{−q²}, so t = b(x − ‖q‖² ln(1 − s²))/s for any s =
     λb below 1; s² = x/(x + ‖q‖²) is near the best.
     """
     if isinstance(event, Gaussian):
-        return event.sigma * norm * _gaussian_tail(x, event.grid / event.sigma)
+        return event.sigma * norm * gaussian_tail(x, event.grid / event.sigma)
     square = norm**2 + 1e-300
     s = np.sqrt(x / (x + square))
     return event.scale * (x + square * np.log1p(x / square)) / s
 
 
-def _gaussian_tail(x: float | Array, step: float) -> Array:
+def gaussian_tail(x: float | Array, step: float) -> Array:
     """Return z with Pr[⟨q, Z⟩ > z·deviation] ≤ e^{−x} for independent discrete Gaussian noise.
 
     Each entry is on a grid of at most ``step`` deviations. z = √(2x) holds by sub-Gaussianity. Where the grids are

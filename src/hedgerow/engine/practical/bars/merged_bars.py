@@ -12,19 +12,20 @@ from collections.abc import Sequence
 import numpy as np
 
 from hedgerow._types import Array, Names
-from hedgerow.engine.practical.bars.error_bars import ErrorBars, JointEstimate
+from hedgerow.engine.practical.bars.count_bars import CountBars
+from hedgerow.engine.practical.bars.error_bars import JointEstimate
 from hedgerow.engine.practical.fit.value_groups import ValueGroups
 from hedgerow.engine.practical.measurement import Measurement, RowCountInterval
 from hedgerow.privacy.events import Gaussian, Laplace
-from hedgerow.query.linear import Linear
+from hedgerow.query.linear import GroupedQueries, Linear, stacked_groups
 
 
 class MergedBars:
-    """The counterpart of ``ErrorBars`` for measurements of values and of groups."""
+    """The counterpart of ``CountBars`` for measurements of values and of groups."""
 
     def __init__(self, merging: ValueGroups, beta: float) -> None:
         self._merging = merging
-        self._values, self._groups = ErrorBars(merging.universe, beta / 2), ErrorBars(merging.inner, beta / 2)
+        self._values, self._groups = CountBars(merging.universe, beta / 2), CountBars(merging.inner, beta / 2)
         self.shares: list[int] = []
         self._has_groups = self._has_values = False
 
@@ -75,11 +76,31 @@ class MergedBars:
 
     def intervals(self, queries: Sequence[Linear], rows: RowCountInterval) -> tuple[Array, Array]:
         """Return intervals for the true fractions: the intersection of those by values and those by groups."""
-        low, high = self._values.intervals(queries, rows)
-        pairs = [self._merging.around(query) for query in queries]
-        least, most = self._groups.intervals([q for pair in pairs for q in pair], rows)
-        low, high = np.maximum(low, least[::2]), np.minimum(high, most[1::2])
+        self._merging.expect(queries)
+        asked, below, above = GroupedQueries(), [], []  # the questions about groups, and where they are
+        for query in queries:
+            inner, outer = self._merging.around(query)
+            above.append(len(asked))
+            asked.append(outer)
+            if inner is not outer:
+                asked.append(inner)
+            below.append(len(asked) - 1)
+        least, most = self._groups.intervals(asked, rows)
+        low, high = least[below], most[above]
+        if self._has_values or self._values.queries:
+            by_values = self._values.intervals(queries, rows)
+            low, high = np.maximum(by_values[0], low), np.minimum(by_values[1], high)
         return low, np.maximum(low, high)
+
+    def interval(self, query: Linear, rows: RowCountInterval) -> tuple[float, float]:
+        """Return the ends that ``intervals`` gives for the true fraction of one query."""
+        below, above = self._merging.around(query)
+        low, high = self._values.interval(query, rows)
+        least, most = self._groups.interval(above, rows)
+        if below is not above:
+            least = self._groups.interval(below, rows)[0]
+        low, high = max(low, least), min(high, most)
+        return low, max(low, high)
 
     def cell_intervals(self, names: Names, rows: RowCountInterval) -> tuple[Array, Array]:
         """Return intervals for every cell of a table of values.
@@ -113,12 +134,21 @@ class MergedBars:
         question.
         """
         found = self._values.deviations(names, queries)
-        for i, query in enumerate(queries):
-            above = self._merging.around(query)[1]
-            if above.attributes:
-                whole = float(self._groups.deviations(above.attributes, [above])[0])
-                found[i] = min(found[i], whole * self._merging.part(query, above))
+        if not self._merging.touches(names):
+            return np.minimum(found, self._groups.deviations(names, queries))
+        above = [self._merging.around(query)[1] for query in queries]
+        for group, members, asked in stacked_groups(above):
+            if group:
+                parts = np.array([self._merging.part(queries[i], above[i]) for i in members.tolist()])
+                found[members] = np.minimum(found[members], self._groups.deviations(group, asked) * parts)
         return found
+
+    def deviation(self, query: Linear) -> float:
+        """Return what ``deviations`` gives for one query."""
+        found, above = self._values.deviation(query), self._merging.around(query)[1]
+        if not above.attributes:
+            return found
+        return min(found, self._groups.deviation(above) * self._merging.part(query, above))
 
     def distance(self, names: Names, believed: Array, rows: RowCountInterval) -> float:
         """Return a bound on the ℓ2 distance of the true fractions from ``believed``."""

@@ -30,6 +30,7 @@ from dataclasses import astuple
 from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hedgerow._types import Array, Names
 from hedgerow.engine.certificate import Certificate, CertificateLimit
@@ -42,7 +43,7 @@ from hedgerow.engine.practical.certificate.expected_errors import (
 from hedgerow.engine.practical.certificate.largest_errors import PLACES, Steps, work
 from hedgerow.engine.practical.measurement import RowCountInterval, varying_names
 from hedgerow.model.hypothesis import Hypothesis
-from hedgerow.query.linear import Linear, answer_all
+from hedgerow.query.linear import Linear, Products, answer_all, stack_vectors
 from hedgerow.universe.universe import Universe
 
 LARGEST = 3  # most attributes of a certified set
@@ -96,6 +97,7 @@ class CertifiedCounts:
         self.anything: dict[int, float] = {}  # bound in rows for any weights, by the number of attributes
         self.means = math.inf  # bound in rows for the sums that means are made of
         self._allowed: dict[Names, list[ErrorAllowance]] = {}
+        self._kept_roots: dict[Names, Array] = {}
         self.certificate: Certificate | None = None
 
     @classmethod
@@ -157,15 +159,29 @@ class CertifiedCounts:
         for each in self.allowances(names):
             steps = each.table
             on_cells = 0.0 if steps is None else self._rows_of(answer_all(queries, lambda _, steps=steps: steps))  # type: ignore[misc]
-            reach = np.minimum(reach, self._of_product(each) * pieces + on_cells)
-        if len(names) == 2 and math.isfinite(self.means):
+            reach = np.minimum(reach, _times(pieces, self._of_product(each)) + on_cells)
+        if len(names) == 2 and math.isfinite(self.means) and not isinstance(queries, Products):
             reach = np.minimum(reach, [self._of_mean(names, query) for query in queries])
         anything = self.anything[len(names)]
         if (reach > anything).any():
             public = self.rows.low == self.rows.high  # with n public, a constant added to all weights changes nothing
-            reach = np.minimum(reach, anything * np.array([_spread(q, public) for q in queries]))
+            spreads = 1.0 if isinstance(queries, Products) else np.array([_spread(q, public) for q in queries])
+            reach = np.minimum(reach, anything * spreads)
         reach += self.rounding[names]
         return reach
+
+    def reach_of_count(self, names: Names, query: Linear) -> float:
+        """Return what ``reach`` gives for one product of sets of cells."""
+        if names not in self.family:
+            return math.inf
+        vectors, pieces, found = query.vectors or (), 1, math.inf
+        for name, mask in zip(names, vectors, strict=True):
+            if self.universe[name].ordered:  # the number of its intervals
+                pieces *= int(mask[0]) + int(np.count_nonzero(mask[1:] > mask[:-1]))
+        for each in self.allowances(names):
+            on_cells = 0.0 if each.table is None else math.ldexp(query.dot(each.weights), -self.bits)
+            found = min(found, self._of_product(each) * pieces + on_cells)
+        return min(found, self.anything[len(names)]) + self.rounding[names]
 
     def places(self, names: Names, axis: int) -> Steps:
         """Return the means of an attribute within each value of another, in PLACES of its range. Public.
@@ -266,16 +282,17 @@ class CertifiedCounts:
         """Return the square roots of the certified table; None if the set has no typical error."""
         if self.typical is None or names not in self.family:
             return None
-        roots: Array = np.sqrt(np.maximum(self.certified_table(names), 0.0))
-        return roots
+        if names not in self._kept_roots:
+            self._kept_roots[names] = np.sqrt(np.maximum(self.certified_table(names), 0.0))
+        return self._kept_roots[names]
 
     def _usual(self, names: Names, parts: Array) -> Array:
         """Return the expected errors in rows of questions with these sums of square roots."""
         if self.typical is None or names not in self.family:
             return parts
-        rows: Array = self.typical * typical_errors(
-            self.certified_table(names), ordered_axes(self.universe, names), parts
-        )
+        roots = self._roots(names)
+        assert roots is not None
+        rows: Array = self.typical * typical_errors(roots, ordered_axes(self.universe, names), parts)
         return rows
 
     def distance(self, names: Names) -> float:
@@ -291,11 +308,16 @@ class CertifiedCounts:
         (v_i − v_{i−1})⁺. Along another attribute it is the sum of the level sets themselves, with total weight max v.
         A table that is no product is a sum of its lines.
         """
-        if not all(query.vectors for query in queries):
+        stacked = isinstance(queries, Products)
+        if not stacked and not all(query.vectors for query in queries):
             return np.array([self._of_one(names, query) for query in queries])
         pieces = np.ones(len(queries))
         for axis, name in enumerate(names):
-            vectors = np.stack([q.vectors[axis] for q in queries if q.vectors]).astype(float)
+            if isinstance(queries, Products):
+                lines: NDArray[Any] = queries.masks[axis]
+            else:
+                lines = stack_vectors([q.vectors[axis] for q in queries if q.vectors])
+            vectors = lines.astype(float)
             pieces *= _rises(vectors) if self.universe[name].ordered else vectors.max(axis=1)
         return pieces
 
@@ -306,6 +328,13 @@ class CertifiedCounts:
         axes = [axis for axis, name in enumerate(names) if self.universe[name].ordered]
         lines = [float(_rises(np.moveaxis(query.table, axis, -1)).sum()) for axis in axes]
         return min(lines, default=math.inf)
+
+
+def _times(pieces: Array, rows: float) -> Array:
+    """Return the bounds of sums of products, each within ``rows``: infinite for what is no sum of them, even if 0."""
+    few = np.isfinite(pieces)
+    bounds: Array = np.where(few, np.where(few, pieces, 0.0) * rows, math.inf)
+    return bounds
 
 
 def _spread(query: Linear, public: bool) -> float:

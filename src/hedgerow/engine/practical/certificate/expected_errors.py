@@ -19,6 +19,7 @@ import functools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -41,6 +42,12 @@ class ErrorAllowance:
 
     offset: int
     table: Steps | None
+
+    @cached_property
+    def weights(self) -> Array:
+        """The steps of ``table`` as floats."""
+        assert self.table is not None
+        return self.table.astype(float)
 
 
 def error_allowances(believed: Array, typical: float, bits: int, *, flat: bool = False) -> list[ErrorAllowance]:
@@ -72,11 +79,14 @@ def guess_in_steps(usual: float, bits: int) -> int:
     return int(min(math.ldexp(AHEAD * usual, bits), MOST))
 
 
-def typical_errors(believed: Array, ordered: Sequence[bool], parts: Array) -> Array:
-    """Return the typical errors of questions with these sums ⟨q, √p⟩, in typical errors of the table's boxes."""
-    total = float(np.sqrt(np.maximum(believed, 0.0)).sum())
-    v = np.clip(parts / total, 0.0, 1.0) if total > 0 else np.zeros(parts.shape)
-    found: Array = (np.minimum(v, 1 - v) / part_of_boxes(believed.shape, ordered)) ** USUAL
+def typical_errors(roots: Array, ordered: Sequence[bool], parts: Array) -> Array:
+    """Return the typical errors of questions with these sums ⟨q, √p⟩, in typical errors of the table's boxes.
+
+    ``roots`` is √p.
+    """
+    total = float(roots.sum())
+    v = np.minimum(np.maximum(parts / total, 0.0), 1.0) if total > 0 else np.zeros(parts.shape)
+    found: Array = (np.minimum(v, 1 - v) / part_of_boxes(roots.shape, ordered)) ** USUAL
     return found
 
 

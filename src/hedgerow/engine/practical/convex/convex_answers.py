@@ -143,7 +143,7 @@ class Convex:
 
     def _excess(self, query: BoundMinimize, theta: Array, error: float) -> Excess | None:
         """Plan how err of a public θ is computed on the data; None if that is not certain for every table."""
-        if query.scale is None or not query.is_trusted(self._trusted):
+        if query.scale is None or not query.risk.is_listable or not query.is_trusted(self._trusted):
             return None
         return excess_of(query.risk, query.over, theta, self._ledger.budget, self._known.rows.high, error)
 

@@ -135,7 +135,7 @@ def _worth(
     known: FreeAnswers, question: BoundMinimize, reach: float, budget: Budget, trusted_losses: Collection[Custom]
 ) -> Excess | None:
     """Plan how err of the question's answer is computed; None if the certificate cannot improve its free bound."""
-    if not question.scale or not question.is_trusted(trusted_losses):
+    if not question.scale or not question.risk.is_listable or not question.is_trusted(trusted_losses):
         return None
     found, error = free_answer(known, question)
     risk = flatten_loss(question.risk, found.theta)

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from hedgerow import _memory
 from hedgerow._types import Array, Names
+from hedgerow.engine.practical.fit.interactions import InteractionPrior, pair_table, with_margins
 from hedgerow.engine.practical.fit.residuals import Evidence
 from hedgerow.engine.practical.fit.shrinkage import as_target
 from hedgerow.engine.practical.fit.value_groups import ValueGroups
@@ -37,6 +38,7 @@ LOCAL_CELLS = 4_000_000  # a larger table is not corrected
 KEPT_CELLS = 16_000_000  # most cells of corrected tables that are cached
 LOCAL_STEPS = 40  # most steps of the fit of one table
 SWEEPS, LARGE, FEWER_SWEEPS = 200, 100_000, 30  # raking sweeps of a table; a table above LARGE cells gets fewer
+FEW_SWEEPS = 10  # raking sweeps where all pairs were measured: their estimates agree only as far as the noise lets them
 AGREES = 1e-9  # raking ends when the sums differ by less than this in all cells together
 POOL_SWEEPS, RAKED = 6, 400  # raking sweeps of records, and the number of corrections (the largest) they follow
 POOL, LARGEST_POOL = 4, 4_000_000  # records in the pool for each record drawn, and the most in all
@@ -62,18 +64,22 @@ class Corrections:
         rows: float,
         *,
         everywhere: bool,
+        interactions: InteractionPrior | None = None,
+        before: Mapping[Names, Array] | None = None,
     ) -> None:
         """``model`` holds the model's sets and the largest of them.
 
-        With ``everywhere``, larger tables and records are corrected too. Without it, where very many pairs are
-        outside, only their own tables are.
+        With ``everywhere``, larger tables and records are corrected too. Without it, only the tables of sets outside
+        are. With ``interactions``, all measured pairs are estimated by themselves, and count as outside. ``before``
+        holds what was believed of the model's sets before it took them.
         """
         self._universe, self._marginal, self._evidence, self._rows = universe, marginal, evidence, rows
         sets, self._tops = model
-        known = set(sets)
+        self._before = {} if before is None else before
+        known = {s for s in sets if interactions is None or len(s) > 2}
         self.outside = [s for s in evidence.sets if len(s) > 1 and s not in known]
         self._place = {s: i for i, s in enumerate(self.outside)}
-        self._everywhere = everywhere
+        self._everywhere, self._interactions = everywhere, interactions
         self._kept: dict[Names, Array] = {}
 
     def table(self, names: Names) -> Array | None:
@@ -99,11 +105,15 @@ class Corrections:
 
     def _correct(self, names: Names, inside: list[Names]) -> Array:
         """Rake the model's table to the corrections inside it, and fit it to its own counts if it was measured."""
+        if self._interactions is not None and len(names) == 2:
+            table = self._before[names] if names in self._before else self._marginal(names)
+            believed = with_margins(table, names, self._evidence, self._rows)
+            return pair_table(self._interactions, believed, names, self._evidence) / self._rows
         table = self._marginal(names)
         smaller = [s for s in inside if s != names]
         targets = self._targets(names, smaller)
         if smaller:
-            table = rake_table(table, names, targets)
+            table = rake_table(table, names, targets, FEW_SWEEPS if self._interactions is not None else SWEEPS)
         if names in inside:
             table = rake_table(fit_table(names, table, self._evidence, self._rows), names, targets)
         return table
@@ -236,8 +246,8 @@ class CorrectedHypothesis(Hypothesis):
         return self._merging.draw_values(codes, rng.random((len(codes), len(self._merging.groups))))
 
 
-def rake_table(table: Array, names: Names, targets: Mapping[Names, Array]) -> Array:
-    """Scale the table repeatedly until it has these sums.
+def rake_table(table: Array, names: Names, targets: Mapping[Names, Array], sweeps: int = SWEEPS) -> Array:
+    """Scale the table repeatedly until it has these sums, or ``sweeps`` times.
 
     One pass scales the table to one target and sums it for the next.
     """
@@ -245,7 +255,7 @@ def rake_table(table: Array, names: Names, targets: Mapping[Names, Array]) -> Ar
     axes = [tuple(i for i, n in enumerate(names) if n in s) for s in targets]
     wanted = list(targets.values())
     found = fold(table.shape, axes[0]).sum(table) if axes else np.ones(())
-    for _ in range(SWEEPS if table.size <= LARGE else FEWER_SWEEPS):
+    for _ in range(sweeps if table.size <= LARGE else min(sweeps, FEWER_SWEEPS)):
         apart = 0.0
         for i, target in enumerate(wanted):
             apart = max(apart, float(np.abs(found - target).sum()))

@@ -40,13 +40,14 @@ def center(table: Array) -> Array:
     return table
 
 
-def coordinates(counts: NDArray[np.int64], grid: float, contrasts: Sequence[Contrasts] = ()) -> Array:
+def coordinates(counts: NDArray[np.int64], grid: float, contrasts: Sequence[Contrasts] = (), times: int = 1) -> Array:
     """Return the residual of a table as coordinates along contrasts of each attribute, by default orthonormal ones.
 
-    Orthonormal contrasts give Π(m − 1) independent numbers in place of Π m dependent ones. Each is the multiple of
-    ``grid`` (a power of two ≤ 1) nearest to the exact number, and at most 2^53 steps.
+    Orthonormal contrasts give Π(m − 1) independent numbers in place of Π m dependent ones. Each is multiplied by
+    √``times``, and is the multiple of ``grid`` (a power of two) nearest to the exact number, and at most 2^53
+    steps.
 
-    A number is v/√P with whole v and P: v is a sum of counts along contrasts, P the product of the contrasts'
+    A number is v·√(times/P) with whole v and P: v is a sum of counts along contrasts, P the product of the contrasts'
     squares. float64 rounds it, within a bound on its error; where that bound leaves a choice, an integer square root
     decides.
     """
@@ -54,12 +55,12 @@ def coordinates(counts: NDArray[np.int64], grid: float, contrasts: Sequence[Cont
     (high, low), P = _contrast_sums(counts, contrasts), np.ones((), np.int64)
     for each in contrasts:
         P = np.multiply.outer(P, each.squares)
-    z = np.asarray((np.ldexp(high.astype(float), HALF) + low) / np.sqrt(P) / grid)
+    z = np.asarray((np.ldexp(high.astype(float), HALF) + low) * math.sqrt(times) / np.sqrt(P) / grid)
     below = np.floor(z)
     part = z - below
     steps = np.array(np.clip(below + (part > 0.5), -LARGEST, LARGEST))
     for cell in map(tuple, np.argwhere(np.abs(part - 0.5) <= 2.0**-49 * (np.abs(z) + 1))):
-        steps[cell] = _round_residual((int(high[cell]) << HALF) + int(low[cell]), int(P[cell]), int(1 / grid))
+        steps[cell] = _round_residual((int(high[cell]) << HALF) + int(low[cell]), int(P[cell]), grid, times)
     return np.asarray(steps * grid)
 
 
@@ -97,9 +98,10 @@ def _along_axes(values: NDArray[Any], contrasts: Sequence[Contrasts]) -> NDArray
     return values
 
 
-def _round_residual(v: int, P: int, steps: int) -> int:
-    """Round v·steps/√P to the nearest whole number, halves away from zero, clipped at ±2^53."""
-    twice = math.isqrt(4 * (v * steps) ** 2 // P)  # ⌊√x⌋ = ⌊√⌊x⌋⌋
+def _round_residual(v: int, P: int, grid: float, times: int) -> int:
+    """Round v·√(times/P)/grid to the nearest whole number, halves away from zero, clipped at ±2^53."""
+    above, below = grid.as_integer_ratio()
+    twice = math.isqrt(4 * (v * below) ** 2 * times // (P * above**2))  # ⌊√x⌋ = ⌊√⌊x⌋⌋
     nearest = min((twice + 1) // 2, LARGEST)
     return nearest if v >= 0 else -nearest
 
@@ -172,6 +174,10 @@ class Evidence:
         spread = self._universe.cells(names) / self._universe.cells(s)
         return math.prod(1 - 1 / size for size in self._universe.sizes(s)) / (self._precisions[s] * spread**2)
 
+    def interaction(self, names: Names) -> tuple[Array, float]:
+        """Return the residual on ``names`` itself, and the variance of one of its cells."""
+        return self._residuals[names], self._variance(names, names)
+
     def estimate(self, names: Names) -> tuple[Array, float]:
         """Return the least-squares estimate of the counts on ``names``, and the variance of a cell."""
         universe = self._universe
@@ -198,7 +204,10 @@ class Overview:
     def __init__(self, universe: Universe, measurements: Sequence[Measurement], rows: float | None) -> None:
         self.universe, self.measured = universe, len(measurements)
         self._evidence = Evidence(universe, rows)
-        self._variances = {m.attributes: m.variance for m in measurements}
+        self._variances: dict[Names, float] = {}
+        for m in measurements:  # a set may have been measured twice
+            known = self._variances.get(m.attributes)
+            self._variances[m.attributes] = m.variance if known is None else 1 / (1 / known + 1 / m.variance)
         self._contrasts = {
             name: each for m in measurements for name, each in zip(m.attributes, m.contrasts, strict=True)
         }
@@ -249,6 +258,22 @@ class Overview:
                 variance += self._variances[s] * math.prod(factors, start=np.ones(len(queries)))
             return np.sqrt(variance)
         return np.array([self._deviation(names, q) for q in queries])
+
+    def deviation_of_count(self, names: Names, sets: Sequence[NDArray[np.bool_]]) -> float:
+        """Return the standard deviation of the estimate of one count, given by a set of cells of each attribute."""
+        parts: list[tuple[float, Names]] = [(1.0, ())]
+        for name, mask in zip(names, sets, strict=True):
+            true, size = int(np.count_nonzero(mask)), mask.size
+            inside, outside = true * (1 - true / size), (true / size) ** 2
+            if name in self._ranged:
+                moved = mask @ self._contrasts[name].inverse
+                inside = float(moved @ moved)
+            parts = [
+                (factor * other, (*s, name) if within else s)
+                for factor, s in parts
+                for other, within in ((outside, False), (inside, True))
+            ]
+        return math.sqrt(sum(factor * self._variances[s] for factor, s in parts))
 
     def widest(self, names: Names) -> float:
         """Return the largest standard deviation of a table of norm 1 on ``names``.

@@ -19,9 +19,9 @@ Groups and shares are functions of released counts and public sizes.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,7 +33,7 @@ from hedgerow.errors import BudgetExceeded
 from hedgerow.privacy.allowance import Allowance, Amount
 from hedgerow.privacy.events import Gaussian
 from hedgerow.privacy.noise import Noise
-from hedgerow.query.linear import Linear
+from hedgerow.query.linear import Linear, stack_vectors
 from hedgerow.universe.attributes import Integers
 from hedgerow.universe.universe import Universe
 
@@ -44,9 +44,31 @@ ROUNDS = 3  # a later table's noise is that of this many tables per attribute, a
 LEAST_GROUPS = 16  # a group need not hold more than 1/16 of the rows, however large the noise
 ITSELF = 2.0  # but it holds at least this many standard deviations of the noise of its own counts
 MOST_INDICATORS = 1 << 23  # largest groups × values matrix; beyond it, group sums are made without a matrix
+KEPT_CELLS = 1 << 20  # most values in the masks of the sets that are kept
+KEPT_QUESTIONS = 1 << 13  # most questions whose neighbours in the universe of groups are kept
 LEAST = 1e-9  # share of its group that a value with no counts gets
 
 Groups = NDArray[np.int64]
+
+
+NOTHING, EVERYTHING = (
+    Linear((), (), (), np.array(share), True) for share in (0.0, 1.0)
+)  # as ``Linear.product`` has them
+
+
+class GroupedSet(NamedTuple):
+    """A set of values of an attribute as its groups see it.
+
+    ``below`` are the groups that lie wholly inside it, ``above`` those that touch it. ``means`` is the part of each
+    group that is in it, by the values' shares, and ``part`` the mean of these parts over the groups that touch it.
+    ``sizes`` are the numbers of groups in ``below`` and in ``above``.
+    """
+
+    below: NDArray[np.bool_]
+    above: NDArray[np.bool_]
+    means: Array
+    part: float
+    sizes: tuple[int, int]
 
 
 class ValueGroups:
@@ -60,6 +82,10 @@ class ValueGroups:
         self.inner = Universe(inner | {name: Integers(0, int(g.max())) for name, g in self.groups.items()})
         few = [name for name, g in self.groups.items() if (int(g.max()) + 1) * g.size <= MOST_INDICATORS]
         self._indicators = {name: np.eye(int(self.groups[name].max()) + 1)[:, self.groups[name]] for name in few}
+        self._orders: dict[str, tuple[Groups, Groups]] = {}
+        self._sets: dict[tuple[str, bytes], GroupedSet] = {}
+        self._described = 0  # number of values in the masks of these sets
+        self._around: dict[Hashable, tuple[Linear, Linear, float]] = {}
 
     @classmethod
     def none(cls, universe: Universe) -> ValueGroups:
@@ -77,7 +103,7 @@ class ValueGroups:
 
     def touches(self, names: Names) -> bool:
         """Return True if one of these attributes has merged values."""
-        return any(name in self.groups for name in names)
+        return not self.groups.keys().isdisjoint(names)
 
     def view(self, data: DataSource) -> DataSource:
         """Return the data with groups in place of values. Private."""
@@ -150,8 +176,54 @@ class ValueGroups:
 
     def _mean(self, name: str, vector: NDArray[np.generic]) -> Array:
         """Return the mean of ``vector`` over each group, weighted by shares."""
-        values = vector.astype(float)
-        return values if name not in self.groups else np.clip(self._sums(name, self._shares[name] * values, 0), 0, 1)
+        if name not in self.groups:
+            return vector.astype(float)
+        if vector.dtype == bool:
+            return self._set(name, vector, vector.tobytes()).means
+        return np.clip(self._sums(name, self._shares[name] * vector.astype(float), 0), 0, 1)
+
+    def _set(self, name: str, mask: NDArray[Any], packed: bytes) -> GroupedSet:
+        """Return what the groups of an attribute know of a set of values; ``packed`` is its bytes."""
+        found = self._sets.get((name, packed))
+        if found is None:
+            if self._described > KEPT_CELLS:
+                self._sets.clear()
+                self._described = 0
+            self._describe_sets(name, [mask])
+            found = self._sets[name, packed]
+        return found
+
+    def expect(self, queries: Sequence[Linear]) -> None:
+        """Describe the sets of values of these counts together, because each takes as long alone."""
+        wanted: dict[str, dict[bytes, NDArray[Any]]] = {name: {} for name in self.groups}
+        for query in queries:
+            if query.is_count and query.vectors:
+                for name, mask, packed in zip(query.attributes, query.vectors, query.packed, strict=True):
+                    if name in wanted:
+                        wanted[name][packed] = mask
+        cells = sum(len(masks) * self.groups[name].size for name, masks in wanted.items())
+        if self._described + cells > KEPT_CELLS:  # none of these is discarded while the others are described
+            self._sets.clear()
+            self._described = 0
+        for name, masks in wanted.items():
+            new = [mask for packed, mask in masks.items() if (name, packed) not in self._sets]
+            if new:
+                self._describe_sets(name, new)
+
+    def _describe_sets(self, name: str, masks: Sequence[NDArray[Any]]) -> None:
+        """Describe sets of values, and keep the descriptions."""
+        values = stack_vectors(masks).astype(float)
+        low, high = self._extremes(name, values, 1)
+        each = np.clip(self._sums(name, self._shares[name] * values, 1), 0, 1)
+        parts = each.sum(axis=1) / np.maximum(1, np.count_nonzero(each, axis=1))
+        same, below, above = (low == high).all(axis=1).tolist(), low.astype(bool), high.astype(bool)
+        sizes = list(zip(below.sum(axis=1).tolist(), above.sum(axis=1).tolist(), strict=True))
+        self._described += values.size
+        for i, mask in enumerate(masks):
+            touched = above[i]
+            self._sets[name, mask.tobytes()] = GroupedSet(
+                touched if same[i] else below[i], touched, each[i], float(parts[i]), sizes[i]
+            )
 
     def around(self, query: Linear) -> tuple[Linear, Linear]:
         """Return the largest question about groups below this one and the smallest above it.
@@ -161,29 +233,54 @@ class ValueGroups:
         if not self.touches(query.attributes):
             return query, query
         if query.vectors and query.is_count:
-            ends = [self._ends(n, v) for n, v in zip(query.attributes, query.vectors, strict=True)]
-            below, above = (
-                Linear.product(self.inner, {n: end[i] for n, end in zip(query.attributes, ends, strict=True)})
-                for i in (0, 1)
-            )
-            return below, above
+            found = self._around.get(query.key)
+            if found is None:
+                if len(self._around) >= KEPT_QUESTIONS:
+                    self._around.clear()
+                found = self._around[query.key] = self._enclose_count(query)
+            return found[0], found[1]
         low = high = query.table
         for axis, name in enumerate(query.attributes):
             if name in self.groups:
                 low, high = self._extremes(name, low, axis)[0], self._extremes(name, high, axis)[1]
         return Linear.canonical(query.attributes, low), Linear.canonical(query.attributes, high)
 
+    def _enclose_count(self, query: Linear) -> tuple[Linear, Linear, float]:
+        """Return the counts of groups around a count, and its part of the one above (``part``).
+
+        They are products of the groups ``below`` each set of values, or ``above`` it, and of the query's masks where no
+        group is. They are in canonical form: an attribute all of whose groups are counted is left out.
+        """
+        inner: list[tuple[str, NDArray[np.bool_]]] = []
+        outer: list[tuple[str, NDArray[np.bool_]]] = []
+        is_whole, is_empty, part = True, False, 1.0
+        for name, mask, packed in zip(query.attributes, query.vectors or (), query.packed, strict=True):
+            if name not in self.groups:
+                inner.append((name, mask))
+                outer.append((name, mask))
+                continue
+            each = self._set(name, mask, packed)
+            part *= each.part
+            is_whole &= each.below is each.above
+            least, most = each.sizes
+            is_empty |= not least
+            if least < each.below.size:
+                inner.append((name, each.below))
+            if most < each.above.size:
+                outer.append((name, each.above))
+        above = _count_of(outer)
+        return (above if is_whole else NOTHING if is_empty else _count_of(inner)), above, part
+
     def part(self, query: Linear, above: Linear) -> float:
         """Return which part of the enclosing question's groups is asked for, averaged over these groups."""
         if not self.touches(query.attributes) or not (query.vectors and above.vectors):
             return 1.0
-        means = [self._mean(n, v) for n, v in zip(query.attributes, query.vectors, strict=True)]
+        if query.is_count:
+            self.around(query)
+            return self._around[query.key][2]
+        vectors = zip(query.attributes, query.vectors, strict=True)
+        means = [self._mean(name, vector) for name, vector in vectors]
         return float(np.prod([mean.sum() / max(1, np.count_nonzero(mean)) for mean in means]))
-
-    def _ends(self, name: str, mask: NDArray[np.generic]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """Return the groups that lie wholly inside a set of values, and the groups that touch it."""
-        low, high = (mask, mask) if name not in self.groups else self._extremes(name, mask.astype(float), 0)
-        return low.astype(bool), high.astype(bool)
 
     def _extremes(self, name: str, table: Array, axis: int) -> tuple[Array, Array]:
         """Return the smallest and the largest value of each group along an axis."""
@@ -193,9 +290,11 @@ class ValueGroups:
 
     def _order(self, name: str) -> tuple[Groups, Groups]:
         """Return the values sorted by group, and the position where each group begins."""
-        groups = self.groups[name]
-        order = np.argsort(groups, kind="stable")
-        return order, np.searchsorted(groups[order], np.arange(groups.max() + 1))
+        if name not in self._orders:
+            groups = self.groups[name]
+            order = np.argsort(groups, kind="stable")
+            self._orders[name] = order, np.searchsorted(groups[order], np.arange(groups.max() + 1))
+        return self._orders[name]
 
     def draw_values(self, codes: NDArray[np.int32], uniforms: Array) -> NDArray[np.int32]:
         """Turn sampled records of groups into records of values: each value is drawn by its share.
@@ -263,6 +362,14 @@ def measure_wide(data: DataSource, noise: Noise, allowance: Allowance) -> tuple[
         if each.max() + 1 < counts.size:
             groups[name], shares[name] = each, group_shares(counts, each, measurement.variance)
     return ValueGroups(universe, groups, shares), found
+
+
+def _count_of(sets: Sequence[tuple[str, NDArray[np.bool_]]]) -> Linear:
+    """Return the count of a set of cells of each of these attributes; of everything if there is none."""
+    if not sets:
+        return EVERYTHING
+    names, masks = zip(*sets, strict=True)
+    return Linear(names, tuple([mask.size for mask in masks]), masks, None, True)
 
 
 def wide(universe: Universe) -> list[str]:

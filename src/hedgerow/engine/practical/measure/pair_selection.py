@@ -31,7 +31,7 @@ def expected_distance(sigma: float, sizes: Sequence[int]) -> float:
     return sigma * math.sqrt(2 / math.pi * freedom * math.prod(sizes))
 
 
-def take_strongest_pairs(learned: FittedModel, pairs: Sequence[Names], most_cells: int, at_once: int) -> None:
+def take_strongest_pairs(learned: FittedModel, pairs: Sequence[Names], most_cells: float, at_once: int) -> None:
     """Add measured pairs to the model while one is clear of the noise and the tree has at most ``most_cells`` cells."""
     universe, overview = learned.merging.inner, learned.overview
     assert overview is not None

@@ -3,8 +3,8 @@
 Where the pairs of the workload fit one model, an *overview* comes first: the residuals of all single attributes and
 pairs (of the whole workload's tables, for a release with little noise), measured at once without choosing. Residuals
 cost less than tables, because they do not measure smaller tables again (Xiao et al. 2023). Where the pairs do not fit
-one model but their noise would be small, they are measured all the same, and the model takes the strongest of them
-(``pair_selection``). Otherwise all one-way marginals come first. Then follow rounds of the exponential mechanism and a
+one model but their noise would be small, they are measured all the same: the model takes the strongest of them
+(``pair_selection``), and all others are estimated by themselves (``interactions``). Otherwise all one-way marginals come first. Then follow rounds of the exponential mechanism and a
 measurement, with a larger share of the budget once a round taught little, as in McKenna et al., "AIM: an adaptive and
 iterative mechanism for differentially private synthetic data" (2022). After an overview, and with many attributes,
 several tables are chosen before the model is fitted again, no two of them sharing a pair: the scores of one round
@@ -57,7 +57,7 @@ from hedgerow.engine.practical.measurement import Measurement, varying_names
 from hedgerow.errors import BudgetExceeded
 from hedgerow.model.junction_tree import junction_cells
 from hedgerow.privacy.allowance import Allowance, Amount
-from hedgerow.privacy.events import Gaussian, Laplace
+from hedgerow.privacy.events import Gaussian, Laplace, grid_at_most
 from hedgerow.privacy.noise import Noise
 from hedgerow.universe.universe import subsets
 
@@ -68,15 +68,24 @@ NOISY = 0.05  # that is if its expected total variation distance exceeds this
 
 # The overview.
 OVERVIEW_SHARE = 0.95  # share of the budget
+AFTER_A_CRASH = 1 / 16, 1 / 64  # parts of an overview's share that are tried where the whole was lost and is refused
 OVERVIEW_CELLS = 600_000  # most cells of the junction tree of all pairs
 OVERVIEW_ROUNDS, ROUNDS_AT_ONCE = 24, 6  # rounds after an overview, and how many tables are chosen between two fits
 # A release's overview covers its whole workload if the noise of its tables has less total variation distance than this.
 OVERVIEW_OF_ALL = 0.02
+STEPS_OF_MULTIPLES, MOST_MULTIPLE = 64, 2**20  # the smallest of the whole numbers k_s, and their limit
 ROWS_SHARE = 0.005  # share that measures n, where n is private and needed first
 # An overview of pairs that one model cannot hold: largest noise (total variation distance) and number of pairs.
-OVERVIEW_NOISE, OVERVIEW_PAIRS = 0.0005, 1_000
-PART_CELLS = 50_000  # most cells of the model that takes the strongest of these pairs
-PARTS_SHARE, PARTS_ROUNDS = 0.9, 3  # share of the budget for such an overview, and rounds after it
+OVERVIEW_NOISE, OVERVIEW_PAIRS = 0.05, 5_000
+# The same in ledgers whose overview was charged one by one.
+FIRST_OVERVIEW_NOISE, FIRST_OVERVIEW_PAIRS = 0.0005, 1_000
+FIRST_PART_CELLS, FIRST_PARTS_ROUNDS = 50_000, 3
+PART_CELLS = 200_000  # most cells of the model that takes the strongest of these pairs
+FEWEST_OF_PARTS = 24  # fewest values of an attribute that it measures by contrasts of ranges, which blur single cells
+CELLS_OF_PARTS = 1.0  # expect questions about an attribute of m values in proportion to m^this
+FEW_OF_PARTS = 8.0  # a pair's precision is multiplied by 1 + this / m², m its fewer values: flags cost little
+SINGLES_OF_PARTS = 0.15  # most of its budget for single attributes
+PARTS_SHARE = 0.9  # share of the budget for its first draw, where the number of rows was needed to plan it
 MASK = 1 / 3  # probability that a value of an attribute is part of a random count
 FEW_VALUES = 0.5  # without a declared workload, an attribute of m values is asked about in proportion to m^-this
 
@@ -94,7 +103,8 @@ MODEL_CELLS = 500_000  # most cells of the junction tree while tables are chosen
 LARGEST_MODEL_CELLS = 1_000_000  # the same once everything is measured and only the fit remains
 MOST_MESSAGES = 90_000_000  # with many attributes, most tree cells × values of all attributes: the work of answers
 SCAN_CELLS = 10_000_000  # most cells of all tables that are counted in one scan
-DIRECT = 0.25  # where pairs do not fit one model, a release measures its workload's tables if their noise is below this
+# Where pairs do not fit one model, a release measures its workload's tables if their noise is below this, and pairs few.
+DIRECT, DIRECT_PAIRS = 0.25, 1_000
 PAIRS_AT_ONCE, TABLES_AT_ONCE = 8, 32  # where all tables are measured, how many enter the model between two fits
 PAIRS_PART = 0.6  # part of the model's cells that pairs may take before larger tables
 ROUND_STEPS, FINAL_STEPS, ALL_STEPS = 40, 300, 600  # steps of fits: after a round, at the end, if all was measured
@@ -115,12 +125,15 @@ class Prefit:
         learned: FittedModel | None = None,
         model_cells: int = MODEL_CELLS,
         beside: float = 0.0,
+        one_by_one: bool = False,
+        may_plan: bool = True,
     ) -> None:
         """Prepare a prefit of ``workload`` that spends ``allowance``.
 
         ``rows`` is n where it is public. ``learned`` is what is known already. ``model_cells`` limits the size of the
         model. ``beside`` is the amount of Gaussian noise that is charged to the same planned share, but not by the
-        prefit.
+        prefit. With ``one_by_one``, an overview is charged as in ledgers that were begun before it was one event.
+        Without ``may_plan`` no noise is planned, because the ledger will be charged for what excludes it.
         """
         self._data, self._noise = data, noise
         self._budget, self._universe = allowance.budget, data.universe
@@ -133,6 +146,11 @@ class Prefit:
         self.learned = FittedModel.nothing(data.universe, rows) if learned is None else learned
         self._model_cells, self._prior_cells = model_cells, self.learned.prior_cells
         self._ranged: set[str] = set()
+        self._grid_rows = rows  # as many rows as a grid must hold: n, or its released estimate once an overview has one
+        self._one_by_one, self._may_plan = one_by_one, may_plan
+        self._overviews: list[Measurement] = []
+        self._in_parts = False  # True if the pairs of the workload do not fit one model
+        self._has_parts = False  # True after an overview whose pairs one model does not hold
         self._usual = {
             a: (m * MASK * (1 - MASK), MASK**2)
             for a, m in zip(self._names, self._universe.sizes(self._names), strict=True)
@@ -147,8 +165,6 @@ class Prefit:
             if self._public_rows is None:
                 self._measure((), self._allowance.left)
             return self.learned
-        if isinstance(self._asked, EverySmallSet) and not everything:
-            self._expect_ranges()
         # A charge is refused only after a crash, when lost draws are paid for twice: go on with what is known.
         with contextlib.suppress(BudgetExceeded):
             self._measure_workload(everything)
@@ -158,17 +174,23 @@ class Prefit:
                 "Found no budget left for it: interrupted openings have spent it all. "
                 "Open another ledger with the budget that you have left."
             )
+        if self._has_parts:
+            self.learned.fit_interactions()
         self.learned.refit(self._final_steps, 0.1)
         return self.learned
 
-    def _expect_ranges(self) -> None:
-        """Expect questions about values and ranges, as no workload was declared; favor attributes with few values."""
+    def _expect_questions(self, in_parts: bool) -> None:
+        """Expect questions about values and ranges, as no workload was declared; favor attributes with few values.
+
+        Where the pairs are many (``in_parts``), expect whole tables instead: every cell counts alike.
+        """
         if not self._has_few_values:  # no residual will be measured
             return
-        declared = self.learned.universe  # groups of unordered values have no order either
-        self._ranged = {a for a in self._names if declared[a].ordered and self._universe[a].size >= FEWEST}
+        declared, fewest = self.learned.universe, FEWEST_OF_PARTS if in_parts else FEWEST
+        # Groups of unordered values have no order either.
+        self._ranged = {a for a in self._names if declared[a].ordered and self._universe[a].size >= fewest}
         contrasts = self._contrasts(self._names)
-        often = np.array([each.size**-FEW_VALUES for each in contrasts])
+        often = np.array([each.size ** (CELLS_OF_PARTS if in_parts else -FEW_VALUES) for each in contrasts])
         often /= often.mean()
         self._usual = {
             name: (weight * each.asked[0], weight * each.asked[1])
@@ -194,6 +216,9 @@ class Prefit:
         every = len(pairs) == math.comb(len(self._names), 2)  # all pairs together make one clique
         cells = self._universe.cells(self._names) if every else junction_cells(self._universe, pairs)
         fits = not self._budget.pure and cells <= OVERVIEW_CELLS and self._has_few_values
+        if isinstance(self._asked, EverySmallSet) and not everything:
+            self._expect_questions(in_parts=not (fits or self._one_by_one))
+        self._in_parts = not fits
         if fits:
             whole = everything and self._noise_of_everything() <= OVERVIEW_OF_ALL
             sets = self._inside() if whole else pairs
@@ -205,26 +230,36 @@ class Prefit:
             if is_complete and not whole:
                 self.learned.refit(ROUND_STEPS)
                 self._rounds(OVERVIEW_ROUNDS, ROUNDS_AT_ONCE)
-        elif not (self._budget.pure or everything) and self._worth_an_overview(pairs):
-            self._plan(PARTS_SHARE, bool(pairs))
+        elif self._one_by_one and not everything and self._was_worth_an_overview(pairs):
+            self._plan(PARTS_SHARE, True)
             is_complete = self._overview([*self._singles(), *pairs], PARTS_SHARE * self._whole)
             known = [pair for pair in pairs if pair in self.learned.evidence]
-            if known:
-                take_strongest_pairs(self.learned, known, PART_CELLS, max(4, len(self._names) // 3))
+            take_strongest_pairs(self.learned, known, FIRST_PART_CELLS, max(4, len(self._names) // 3))
             if is_complete:
-                self._rounds(max(PARTS_ROUNDS, self._at_once), self._at_once)
+                self._rounds(max(FIRST_PARTS_ROUNDS, self._at_once), self._at_once)
+        elif not (self._budget.pure or everything or self._one_by_one) and self._is_worth_an_overview(pairs):
+            if self._public_rows is None:  # planned before it was known that there are enough rows
+                self._overview([*self._singles(), *pairs], PARTS_SHARE * self._whole)
+            else:
+                self._plan(1.0, False)
+            self._overview([*self._singles(), *pairs], self._allowance.left)
+            known = [pair for pair in pairs if pair in self.learned.evidence]
+            if known:
+                room = min(PART_CELLS, self._cells_for_choice(self._share))
+                take_strongest_pairs(self.learned, known, room, max(4, len(self._names) // 3))
+                self._has_parts = True
         elif self._is_too_wide(pairs):
             self._plan(1.0, False)
             self._single_attributes(1.0)
             self.learned.grow(*self._singles())
         else:
-            if not everything:  # measuring everything may need no choices, and so is not planned
+            if not (everything or self.planned):  # measuring everything may need no choices, and so is not planned
                 self._plan(ONE_WAY_SHARE, bool(pairs))
             self._one_way_marginals()
             if (
                 everything
                 and self._fit_in_memory(self._asked.tables())
-                and len(pairs) <= OVERVIEW_PAIRS
+                and len(pairs) <= DIRECT_PAIRS
                 and self._noise_of_everything() <= DIRECT
             ):
                 self._measure_everything()
@@ -238,7 +273,7 @@ class Prefit:
         """
         measured = first + (1 - first) * (1 - CHOICE_SHARE if rounds else 0.0)
         amount = measured * self._whole + self._beside
-        self.planned = 0.0 if self._budget.pure else min(1.0, amount / self._budget.total)
+        self.planned = 0.0 if self._budget.pure or not self._may_plan else min(1.0, amount / self._budget.total)
 
     @property
     def _at_once(self) -> int:
@@ -246,13 +281,31 @@ class Prefit:
         count = len(self._names)
         return 1 if count <= FEW_ATTRIBUTES else count // AT_ONCE + 2
 
-    def _worth_an_overview(self, pairs: list[Names]) -> bool:
+    def _is_worth_an_overview(self, pairs: list[Names]) -> bool:
         """Return True if measuring all pairs at once would leave little noise in each, though no model holds them all.
 
-        The decision follows from public sizes, the budget and a public n.
+        The decision follows from public sizes, the budget, and n or its released estimate. The budget is then planned
+        as for rounds: nothing may be charged before it is planned.
         """
+        if not 0 < len(pairs) <= OVERVIEW_PAIRS or not (self._has_few_values and self._fit_in_memory(pairs)):
+            return False
+        if self._public_rows is None and not self.learned.measurements:
+            self._plan(ONE_WAY_SHARE, True)
+            self._measure((), ROWS_SHARE * self._whole)
+        sets = [*self._singles(), *pairs]
+        times = self._multiples(sets)
+        σ = self._joint_event(Amount(self._budget, PARTS_SHARE * self._whole), sets, times).sigma
+        noise = [
+            expected_distance(σ / math.sqrt(k), self._universe.sizes(s))
+            for s, k in zip(sets, times, strict=True)
+            if len(s) == 2
+        ]
+        return 0.5 * float(np.mean(noise)) <= OVERVIEW_NOISE * self.learned.rows
+
+    def _was_worth_an_overview(self, pairs: list[Names]) -> bool:
+        """Return what decided in ledgers whose overviews are charged one by one."""
         rows = self._public_rows
-        if rows is None or not 0 < len(pairs) <= OVERVIEW_PAIRS:
+        if rows is None or not 0 < len(pairs) <= FIRST_OVERVIEW_PAIRS:
             return False
         if not (self._has_few_values and self._fit_in_memory(pairs)):
             return False
@@ -261,7 +314,7 @@ class Prefit:
             expected_distance(residual_event(each, self._contrasts(s), rows).sigma, self._universe.sizes(s))
             for s in pairs
         ]
-        return 0.5 * float(np.mean(noise)) <= OVERVIEW_NOISE * rows
+        return 0.5 * float(np.mean(noise)) <= FIRST_OVERVIEW_NOISE * rows
 
     def _is_too_wide(self, pairs: list[Names]) -> bool:
         """Return True if no pair of attributes fits in memory, so that only single attributes are measured."""
@@ -307,12 +360,54 @@ class Prefit:
         self.learned.add(Measurement(names, np.asarray(values, dtype=float), event))
 
     def _overview(self, sets: list[Names], share: float) -> bool:
-        """Measure the residuals of all sets at once, and n where it is private; return True if all could be paid for.
+        """Measure the residuals of all sets as one event, and n where it is private; return True if it was paid for.
 
-        Each residual gets the share that the module docstring derives. Only after a crash, when lost draws are paid
-        for twice, can the budget run out; the overview then consists of the residuals that were paid for, the first
-        ones in order.
+        The coordinates of each set are multiplied by the square root of a whole number, so that one draw gives every
+        set the noise that the module docstring derives. Only after a crash, when a lost draw is paid for twice, is the
+        charge refused. A small part of it then pays for much noise.
         """
+        if self._one_by_one:
+            return self._overview_one_by_one(sets, share)
+        found: list[Measurement] = []
+        times, share = self._multiples(sets), min(share, self._allowance.left)
+        if self._public_rows is None and not self._overviews:
+            of_rows = self._share_of_rows(sets)
+            for part in (1.0, *AFTER_A_CRASH):
+                with contextlib.suppress(BudgetExceeded):
+                    found.append(self._residual(self._allowance.carve(part * of_rows * share), ()))
+                    break
+            if not found:
+                return False
+            self._grid_rows, share = float(found[0].values), (1 - of_rows) * share
+        for part in (1.0, *AFTER_A_CRASH):
+            with contextlib.suppress(BudgetExceeded):
+                found += self._joint_residuals(self._allowance.carve(part * share), sets, times)
+                break
+        self._learn_overview(found)
+        return len(found) >= len(sets)
+
+    def _share_of_rows(self, sets: Sequence[Names]) -> float:
+        """Return the share of an overview that measures n, where it is private, by the rule of the residuals' shares."""
+        if self._in_parts:  # n was measured before, and so is everything else that its variance adds to
+            return ROWS_SHARE
+        demand = [
+            math.sqrt(self._count_variance(s) * math.prod(each.contribution.square for each in self._contrasts(s)))
+            for s in [(), *sets]
+        ]
+        return max(ROWS_SHARE, demand[0] / math.fsum(demand))
+
+    def _learn_overview(self, found: list[Measurement]) -> None:
+        """Learn the residuals of an overview, or of a part of it."""
+        if found:
+            for measurement in found:
+                self.learned.add(measurement)
+            self._overviews += found
+            self.learned.overview = Overview(self._universe, self._overviews, self._public_rows)
+            self.learned.grow(*(s for s in self._singles() if s in self.learned.evidence))
+            self.learned.refit(50)
+
+    def _overview_one_by_one(self, sets: list[Names], share: float) -> bool:
+        """Measure the residual of each set by a charge of its own, as ledgers do that were begun so."""
         measured = sets if self._public_rows is not None else [(), *sets]
         contrasts = [self._contrasts(s) for s in measured]
         demand = [
@@ -323,18 +418,68 @@ class Prefit:
         with contextlib.suppress(BudgetExceeded):
             for s, part, counts in zip(measured, demand, self._count(measured), strict=True):
                 found.append(self._residual(self._allowance.carve(share * part / sum(demand)), s, counts))
-        if found:
-            for measurement in found:
-                self.learned.add(measurement)
-            self.learned.overview = Overview(self._universe, found, self._public_rows)
-            self.learned.grow(*(s for s in self._singles() if s in self.learned.evidence))
-            self.learned.refit(50)
+        self._learn_overview(found)
         return len(found) == len(measured)
+
+    def _multiples(self, sets: Sequence[Names]) -> list[int]:
+        """Return whole numbers k_s that are inverse to the variance which each residual should have.
+
+        The cost of each residual is its share by the module docstring, so that k_s ∝ √(Σ_t c_s(t))/Δ_s.
+        """
+        wanted = []
+        for s in sets:
+            own = math.prod(each.contribution.square for each in self._contrasts(s))
+            wanted.append(math.sqrt(self._count_variance(s) / own))
+        if self._in_parts:  # then most of the budget is for the many cells of pairs
+            few = [min(self._universe.sizes(s)) if len(s) == 2 else math.inf for s in sets]
+            wanted = [k * (1 + FEW_OF_PARTS / m**2) for k, m in zip(wanted, few, strict=True)]
+            costs = [
+                k * math.prod(each.contribution.square for each in self._contrasts(s))
+                for k, s in zip(wanted, sets, strict=True)
+            ]
+            of_singles = math.fsum(cost for cost, s in zip(costs, sets, strict=True) if len(s) == 1)
+            less = SINGLES_OF_PARTS / (1 - SINGLES_OF_PARTS) * (math.fsum(costs) - of_singles) / of_singles
+            wanted = [k * min(1.0, less) if len(s) == 1 else k for k, s in zip(wanted, sets, strict=True)]
+        least = min(wanted)
+        return [min(round(STEPS_OF_MULTIPLES * each / least), MOST_MULTIPLE) for each in wanted]
+
+    def _joint_event(self, amount: Amount, sets: Sequence[Names], times: Sequence[int]) -> Gaussian:
+        """Return the noise on the multiplied coordinates of all sets together (docs/proofs/residuals.md)."""
+        place = {name: i for i, name in enumerate(self._names)}
+        count = sum(math.prod(each.count for each in self._contrasts(s)) for s in sets)
+        rows = self._grid_rows
+        grid = GRID if rows is None else max(GRID, finest_grid(rows * math.sqrt(max(times))))
+        contributions = [each.contribution for each in self._contrasts(self._names)]
+        exact = self._budget.joint_l2(contributions, [[place[name] for name in s] for s in sets], times)
+        return amount.gaussian((exact + grid * math.sqrt(count)) * (1 + 2**-40), grid)
+
+    def _joint_residuals(self, allowance: Allowance, sets: Sequence[Names], times: Sequence[int]) -> list[Measurement]:
+        """Measure the residuals of all sets with a whole allowance, as one draw."""
+        event = self._joint_event(allowance, sets, times)
+        (event,), receipt = allowance.charge_planned(
+            event,
+            share=self.planned,
+            finest=event.grid,
+            why="prefit: residuals",
+            about={"sets": [list(s) for s in sets], "times": list(times)},
+        )
+        exact = [
+            coordinates(counts, event.grid, self._contrasts(s), k)
+            for s, k, counts in zip(sets, times, self._count(sets), strict=True)
+        ]
+        drawn = np.asarray(self._noise.add(np.concatenate([each.ravel() for each in exact]), receipt), dtype=float)
+        parts = np.split(drawn, np.cumsum([each.size for each in exact])[:-1])
+        found = []
+        for s, k, each, part in zip(sets, times, exact, parts, strict=True):
+            values = from_coordinates(part.reshape(each.shape) / math.sqrt(k), self._contrasts(s))
+            ranged = tuple(name for name in s if name in self._ranged)
+            found.append(Measurement(s, values, _event_of_part(event, k), residual=True, ranged=ranged))
+        return found
 
     def _residual(self, allowance: Allowance, s: Names, counts: Counts | None = None) -> Measurement:
         """Measure the residual of a table with a whole allowance; ``counts`` are the data's counts, if known."""
         by = self._contrasts(s)
-        event = residual_event(allowance, by, self._public_rows)
+        event = residual_event(allowance, by, self._grid_rows)
         (event,), receipt = allowance.charge_planned(
             event, share=self.planned, finest=event.grid, why="prefit: residual", about={"attributes": s}
         )
@@ -350,7 +495,7 @@ class Prefit:
     def _residual_variance(self, names: Names, amount: Amount) -> float:
         """Return the variance that a residual bought with ``amount`` adds to a cell, without that of smaller tables."""
         by = self._contrasts(names)
-        σ = residual_event(amount, by, self._public_rows).sigma
+        σ = residual_event(amount, by, self._grid_rows).sigma
         return σ**2 * math.prod(each.loss * (1 - 1 / each.size) for each in by)
 
     def _count_variance(self, s: Names) -> float:
@@ -361,8 +506,9 @@ class Prefit:
     def _one_way_marginals(self) -> None:
         """Measure all one-way marginals, a second time where they are mostly noise, and fit the model to them."""
         universe, names = self._universe, self._names
-        parts = self._single_attributes(ONE_WAY_SHARE)
-        noise = [_mean_absolute(Amount(self._budget, ONE_WAY_SHARE * float(p)).marginal()) for p in parts]
+        share = ONE_WAY_SHARE - (1 - self._allowance.left / self._whole)  # n may have been measured out of it
+        parts = self._single_attributes(share)
+        noise = [_mean_absolute(Amount(self._budget, share * float(p)).marginal()) for p in parts]
         if 0.5 * np.mean(np.array(noise) * universe.sizes(names)) > NOISY * self.learned.rows:
             for name, part in zip(names, parts, strict=True):
                 self._measure((name,), MORE_ONE_WAY * float(part))
@@ -577,6 +723,13 @@ def residual_event(amount: Amount, contrasts: Sequence[Contrasts], rows: float |
     rounding = grid * math.sqrt(math.prod(each.count for each in contrasts))
     sensitivity = (amount.budget.tensor_l2([each.contribution for each in contrasts]) + rounding) * (1 + 2**-40)
     return amount.gaussian(sensitivity, grid)
+
+
+def _event_of_part(event: Gaussian, k: int) -> Gaussian:
+    """Return the noise of coordinates that were multiplied by √k, in rows; its grid is rounded up to a power of two."""
+    grid = grid_at_most(event.grid / math.sqrt(k))
+    grid *= 1 if grid * math.sqrt(k) == event.grid else 2
+    return Gaussian(event.sensitivity / math.sqrt(k), event.sigma / math.sqrt(k), grid)
 
 
 def finest_grid(rows: float) -> float:

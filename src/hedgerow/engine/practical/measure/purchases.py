@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from hedgerow._numbers import few_digits
 from hedgerow._types import Names
 from hedgerow.data import exact_counts as exact
 from hedgerow.data.source import DataSource
@@ -69,10 +70,11 @@ class Purchases:
             else:
                 require_table(purchase.query.attributes, purchase.query.shape)
         if not self.ledger.affords(*(purchase.event for purchase in plan)):
+            price, ledger = self.price(wanted), self.ledger
             raise BudgetExceeded(
-                "The budget must cover the price of the answer, "
-                f"{self.price(wanted):.4g} {self.ledger.budget.currency} in all. "
-                f"Found {self.ledger.remaining:.4g} left; nothing was charged. {self._instead(wanted)}"
+                f"The price of the answer must be at most {ledger.remaining:.4g} {ledger.budget.currency}, what is left of "
+                f"{ledger.limit}. Found {price:.4g} ({few_digits(100 * price / ledger.budget.total, 3)} % of the whole budget); nothing was "
+                f"charged. {self._instead(wanted)}"
             )
         for purchase in plan:
             if purchase.query is None:
@@ -120,10 +122,10 @@ class Purchases:
         return plan
 
     def _instead(self, wanted: Sequence[WantedBar]) -> str:
-        """Return advice that names the narrowest bar which the rest of the budget buys."""
+        """Return advice that names the narrowest bar that can be bought."""
         low, high = 1.0, 1.0 / max(one.within for one in wanted)
         if not self._pays(wanted, high):
-            return "The rest of the budget buys no bar narrower than the free one: stop here."
+            return "What is left buys no bar narrower than the free one: stop here."
         for _ in range(30):
             middle = math.sqrt(low * high)
             low, high = (low, middle) if self._pays(wanted, middle) else (middle, high)

@@ -1,0 +1,40 @@
+"""Intervals of coefficients where no theory gives them: a parametric bootstrap of the released measurements.
+
+Paper: Efron & Tibshirani, *An Introduction to the Bootstrap* (1993), §6.5.
+
+Symbols: y the released measurements, D̂ the hypothesis fitted to them, θ̂ its coefficients; y_b measurements drawn anew
+from D̂ with the noise of their own events, θ_b the coefficients of the hypothesis fitted to y_b; B the number of y_b.
+
+The half width of a coefficient is |mean_b θ_b − θ̂| + t·sd_b θ_b, with t the quantile of Student's law of B − 1 degrees.
+The first term is the bias of the fit, which draws noisy cells to its prior. The interval says how far noise and fit move
+a coefficient if the table looks like D̂. It says nothing of dependence that no measurement saw, and it is no guarantee:
+it covers one coefficient, at the level ``LEVEL``, where the measurements cover the model's columns.
+
+Everything here is a function of released values. An engine draws the replicates (``practical/convex/replicates``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import scipy  # submodules load on first use
+
+from hedgerow._types import Array
+from hedgerow.convex.minimize import BoundMinimize
+from hedgerow.engine.sampled_fit import theta_on
+from hedgerow.model.hypothesis import Hypothesis
+
+LEVEL = 0.95  # of the interval of one coefficient
+FEWER = 8  # replicates of a sampled fit use this many times fewer records, and so does what they are compared with
+
+
+def bootstrap_widths(
+    question: BoundMinimize, hypothesis: Hypothesis, theta: Array, replicates: Sequence[Hypothesis]
+) -> Array:
+    """Return the half width of the interval of each coefficient."""
+    fewer = 1 if question.risk.is_listable else FEWER
+    middle = theta if fewer == 1 else theta_on(question, hypothesis, fewer)  # on the same records as the replicates
+    drawn = np.array([theta_on(question, each, fewer) for each in replicates])
+    quantile = float(scipy.special.stdtrit(len(drawn) - 1, (1 + LEVEL) / 2))
+    return np.asarray(np.abs(drawn.mean(axis=0) - middle) + quantile * drawn.std(axis=0, ddof=1))

@@ -1,0 +1,271 @@
+"""Requests that wait for free answers: in which batches they are answered, and how many may wait.
+
+Questions that wait at the same time are answered together. Answers are the same as if each had been asked alone. A question
+that was answered before is repeated from memory.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from abc import ABC, abstractmethod
+from collections import Counter, deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from typing import Any, Literal
+
+from hedgerow.answer import Answer
+from hedgerow.errors import HedgerowError
+from hedgerow.query.counts import Query
+from hedgerow.server.limits import Rate
+from hedgerow.server.pool import PublishedState, WorkerPool
+from hedgerow.server.problems import Refusal
+from hedgerow.server.questions import NAMES
+from hedgerow.server.worker import Work, WorkResult
+
+LOG = logging.getLogger("hedgerow.server")
+TOGETHER = 10_000  # questions that are answered in one turn of a session, unless one request has more
+LIGHT = 500  # questions that are light work for a worker
+PART = 100  # questions that are named before other requests have their turn
+DAY = 86_400.0
+MOST_NEW = 200_000  # new answers of one person in a day
+REMEMBERED = 200_000  # answers that the service itself repeats
+Scale = Literal["fraction", "rows"]
+Resolution = Literal["values", "bins"]
+
+
+class Meter:
+    """Sum of what a request was charged, whether it was answered or refused."""
+
+    def __init__(self) -> None:
+        self.cost = 0.0
+
+
+@dataclass(frozen=True)
+class WaitingRequest:
+    """Questions of one request that wait to be answered, and the promise of their answers."""
+
+    analyst: str
+    queries: Sequence[Query]
+    scale: Scale
+    resolution: Resolution
+    promise: asyncio.Future[list[Answer]] = field(compare=False)
+    meter: Meter = field(default_factory=Meter, compare=False)
+
+    @property
+    def alike(self) -> tuple[str, Scale, Resolution]:
+        """Key of requests that may be answered in one call."""
+        return self.analyst, self.scale, self.resolution
+
+
+class AnswerQueue(ABC):
+    """The requests about one dataset that wait for free answers."""
+
+    def __init__(self, name: str, most_waiting: int, most_of_one: int | None = None, new_a_day: int = MOST_NEW) -> None:
+        self.name, self._most = name, most_waiting
+        self._most_of_one = most_waiting if most_of_one is None else most_of_one
+        self._unanswered: Counter[str] = Counter()  # requests of each analyst that have no answer yet
+        self._waiting: deque[WaitingRequest] = deque()
+        self._draining: asyncio.Task[None] | None = None
+        self._repeats: dict[tuple[str, Scale, Resolution], Answer] = {}
+        self._changes_of_repeats = 0  # how often they were forgotten
+        self._new = Rate(new_a_day, seconds=DAY)  # answers that nobody had before
+        self._heavy: dict[str, asyncio.Lock] = {}  # one piece of heavy work of each analyst at a time
+
+    @property
+    @abstractmethod
+    def is_published(self) -> bool:
+        """True if free answers never depend on the table, so that worker processes give them."""
+
+    @abstractmethod
+    async def _do(self, work: Work, *, is_heavy: bool) -> WorkResult:
+        """Do work in a worker process, and note its new answers as given before they are returned."""
+
+    async def warm_workers(self, pool: WorkerPool, state: PublishedState) -> None:
+        """Let every worker load what its first question needs."""
+        for is_heavy, workers in ((False, pool.workers[:1]), (True, pool.workers[1:])):
+            for _ in workers:
+                async with pool.turn(is_heavy=is_heavy) as worker:
+                    with contextlib.suppress(
+                        Refusal, RuntimeError
+                    ):  # such as too little time, which a question says again
+                        await pool.do(worker, self.name, state, ("warm", ()))
+
+    async def _answer_elsewhere(self, batch: Sequence[WaitingRequest]) -> list[list[Answer] | BaseException]:
+        """Answer a batch where workers may not."""
+        raise NotImplementedError
+
+    # Free answers
+
+    async def ask(
+        self,
+        analyst: str,
+        queries: Sequence[Query],
+        scale: Scale = "fraction",
+        resolution: Resolution = "values",
+        meter: Meter | None = None,
+    ) -> list[Answer]:
+        """Answer questions without ``within``, together with others that wait now."""
+        if not self.is_published:
+            self._require_new(analyst)
+            with self.room(analyst):
+                answers = await self._wait(
+                    WaitingRequest(analyst, queries, scale, resolution, _promise(), meter or Meter())
+                )
+            self._new.take(analyst, sum(answer.source != "repeat" for answer in answers))
+            return answers
+        names = []
+        for start in range(0, len(queries), PART):
+            names += [(NAMES.of(query), scale, resolution) for query in queries[start : start + PART]]
+            if start:
+                await asyncio.sleep(0)
+        repeats = {name: self._repeats[name] for name in names if name in self._repeats}
+        new = {name: query for name, query in zip(names, queries, strict=True) if name not in repeats}
+        found: dict[Any, Answer] = {}
+        if new:
+            asked, changes = list(new.values()), self._changes_of_repeats
+            self._require_new(analyst)
+            with self.room(analyst):
+                if len(asked) > LIGHT or any(query.is_convex for query in asked):
+                    answers = (await self._do_heavy(analyst, ("ask", (asked, scale, resolution)))).value
+                else:
+                    answers = await self._wait(WaitingRequest(analyst, asked, scale, resolution, _promise()))
+            self._new.take(analyst, sum(answer.source != "repeat" for answer in answers))
+            found = dict(zip(new, answers, strict=True))
+            fresh = {name: replace(answer, source="repeat") for name, answer in found.items()}
+            repeats |= fresh
+            if changes == self._changes_of_repeats:  # else a purchase may have given a better answer meanwhile
+                if len(self._repeats) + len(fresh) > REMEMBERED:
+                    self._repeats.clear()
+                self._repeats |= fresh
+        return [
+            found.pop(name) if name in found else repeats[name] for name in names
+        ]  # the second of two repeats the first
+
+    def forget_repeats(self) -> None:
+        """Answer repeated questions anew, because others may have better answers."""
+        self._repeats.clear()
+        self._changes_of_repeats += 1
+
+    async def compute(self, analyst: str, name: str, *arguments: Any) -> Any:
+        """Do free work of ``worker`` in a worker process: ``run_sql``, ``synthesize`` or ``describe``."""
+        self._require_new(analyst)
+        with self.room(analyst):
+            outcome = await self._do_heavy(analyst, (name, arguments))
+        self._new.take(analyst, outcome.new)
+        return outcome.value
+
+    def _require_new(self, analyst: str) -> None:
+        """Refuse a person who has had many new answers today, because each of them is kept."""
+        wait = self._new.take(analyst, 0)
+        if wait:
+            raise Refusal(
+                429, "too-many-questions", "Too many new questions",
+                "New answers must stay below the limit of a day. Found as many. Repeat earlier questions, ask for whole "
+                "tables, or ask the owner to raise limits.new_answers_per_day.", {"Retry-After": str(max(1, round(wait + 0.5)))},
+            )  # fmt: skip
+
+    async def _do_heavy(self, analyst: str, work: Work) -> WorkResult:
+        async with self._heavy.setdefault(analyst, asyncio.Lock()):
+            self._require_new(analyst)  # what was done meanwhile counts
+            return await self._do(work, is_heavy=True)
+
+    # Waiting requests
+
+    async def _wait(self, request: WaitingRequest) -> list[Answer]:
+        self._waiting.append(request)
+        if self._draining is None or self._draining.done():
+            self._draining = asyncio.create_task(self._drain())
+        return await request.promise
+
+    async def _drain(self) -> None:
+        """Answer what waits, until nothing does. A fault is the outcome of every request that it meets."""
+        while self._waiting:
+            batch = self._next_batch()
+            found: list[list[Answer] | BaseException]
+            try:
+                answer = self._answer_in_workers if self.is_published else self._answer_elsewhere
+                found = await answer(batch)
+            except Exception as fault:  # nobody may wait for an answer that will not come
+                LOG.error("dataset %s: %s", self.name, type(fault).__name__)
+                found = [RuntimeError("a batch was not answered") for _ in batch]
+            for asked, outcome in zip(batch, found, strict=True):
+                if asked.promise.done():  # its request was given up
+                    continue
+                if isinstance(outcome, BaseException):
+                    asked.promise.set_exception(outcome)
+                else:
+                    asked.promise.set_result(outcome)
+
+    def _next_batch(self) -> list[WaitingRequest]:
+        """Take requests in their order until they have enough questions; other work then has its turn."""
+        batch: list[WaitingRequest] = []
+        questions, most = 0, LIGHT if self.is_published else TOGETHER
+        while self._waiting and (not batch or questions + len(self._waiting[0].queries) <= most):
+            first = self._waiting.popleft()
+            if not first.promise.done():  # else its request was given up
+                batch.append(first)
+                questions += len(first.queries)
+        return batch
+
+    async def _answer_in_workers(self, batch: Sequence[WaitingRequest]) -> list[list[Answer] | BaseException]:
+        """Answer a batch in the worker for light work. Each request gets its answers, or its own refusal."""
+        outcomes: dict[int, list[Answer] | BaseException] = {}
+        kinds: dict[tuple[Scale, Resolution], list[WaitingRequest]] = {}
+        for asked in batch:
+            kinds.setdefault((asked.scale, asked.resolution), []).append(asked)
+        for alike in kinds.values():
+            together = await self._outcome_of(alike[0], [q for asked in alike for q in asked.queries], is_heavy=False)
+            if not isinstance(together, BaseException):
+                answers = iter(together)
+                outcomes |= {id(asked): list(islice(answers, len(asked.queries))) for asked in alike}
+            elif len(alike) == 1 and isinstance(together, HedgerowError):
+                outcomes[id(alike[0])] = together
+            else:
+                for asked in alike:  # what was too much for all together may be heavy by itself
+                    outcomes[id(asked)] = await self._outcome_of(asked, asked.queries, is_heavy=True)
+        return [outcomes[id(asked)] for asked in batch]
+
+    async def _outcome_of(
+        self, like: WaitingRequest, queries: Sequence[Query], *, is_heavy: bool
+    ) -> list[Answer] | BaseException:
+        try:
+            work = ("ask", (list(queries), like.scale, like.resolution))
+            return (await self._do(work, is_heavy=is_heavy)).value  # type: ignore[no-any-return]
+        except Exception as fault:  # a refusal or a fault of one request must not stop the requests of others
+            return fault
+
+    async def finish(self) -> None:
+        """Answer what waits."""
+        if self._draining is not None:
+            await self._draining
+
+    @contextlib.contextmanager
+    def room(self, analyst: str) -> Iterator[None]:
+        """Count a request while it waits. Refuse it when too many wait, of all analysts or of this one."""
+        for waiting, most, whose in (
+            (self._unanswered[analyst], self._most_of_one, "of one person "),
+            (self._unanswered.total(), self._most, ""),
+        ):
+            if waiting >= most:
+                raise Refusal(
+                    503,
+                    "busy",
+                    "Too many requests wait",
+                    f"At most {most:g} requests {whose}may wait for a dataset. Found as many. Try again in a moment.",
+                    {"Retry-After": "1"},
+                )
+        self._unanswered[analyst] += 1
+        try:
+            yield
+        finally:
+            self._unanswered[analyst] -= 1
+            if not self._unanswered[analyst]:
+                del self._unanswered[analyst]
+                self._heavy.pop(analyst, None)
+
+
+def _promise() -> asyncio.Future[Any]:
+    return asyncio.get_running_loop().create_future()

@@ -1,0 +1,183 @@
+"""A private search: its bill is known beforehand and is all that it spends, and it finds what is much better."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import hedgerow as hr
+from hedgerow.erm import search as searching
+from hedgerow.errors import BudgetExceeded, InvalidInput
+from hedgerow.privacy.events import Gaussian
+from hedgerow.privacy.noise import Seeded
+from hedgerow.privacy.renyi_events import COINS, RandomRuns
+
+pytest.importorskip("sklearn")
+from sklearn.base import clone
+from sklearn.model_selection import ParameterGrid
+
+BUDGET = hr.Budget(1.0, 1e-6)
+COMING = hr.Budget(1.0, 1e-6, "add-remove")
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(4000, 3)) / 2
+Y = (X @ [3.0, -2.0, 1.0] + 0.2 * RNG.normal(size=4000) > 0).astype(int)
+TARGET = X @ [3.0, -2.0, 1.0]
+
+
+def classifiers(count: int = 3, budget: hr.Budget = BUDGET) -> list[object]:
+    """One that can fit, and others whose coefficients hardly leave 0."""
+    given = {"classes": [0, 1], "fit_intercept": False, "expected_rows": None if budget is BUDGET else 4000}
+    bad, good = [hr.erm.LogisticRegression(budget, radius=1e-9, **given)], [hr.erm.LogisticRegression(budget, **given)]
+    return bad * (count - 1) + good
+
+
+def search(**options) -> hr.erm.PrivateSearch:
+    return hr.erm.PrivateSearch(classifiers(), BUDGET, random_state=1, **options)
+
+
+def test_a_search_finds_the_candidate_that_is_far_better() -> None:
+    models = [hr.erm.Ridge(BUDGET, alpha=alpha, label_bound=6.0) for alpha in (1e9, 1e9, 1.0)]
+    found = [hr.erm.PrivateSearch(models, BUDGET, runs=12, random_state=seed).fit(X, TARGET) for seed in range(6)]
+    assert [each.best_index_ for each in found].count(2) >= 3  # it is tried in two searches of three, and then wins
+    assert max(each.best_score_ for each in found) > 0.9
+
+
+def test_the_bill_is_the_whole_budget_and_is_what_is_spent() -> None:
+    account = hr.Accountant(BUDGET)
+    one = hr.erm.PrivateSearch(classifiers(), hr.Budget(0.5, 1e-6), ledger=account, random_state=0)
+    bill = one.bill()
+    assert account.spent == 0
+    one.fit(X, Y)
+    assert account.spent == bill.cost == one.bill_.cost
+    assert bill.cost == pytest.approx(hr.Budget(0.5, 1e-6).total, rel=1e-9) and bill.cost <= hr.Budget(0.5, 1e-6).total
+    (entry,) = account.entries()
+    assert entry.events == (RandomRuns(bill.each, 6.0, 0.0),)
+    assert not entry.released  # neither the number of runs nor a score but the best
+    assert BUDGET.cost(entry.events[0]) == bill.cost
+
+
+def test_the_bill_says_how_often_a_candidate_is_tried() -> None:
+    bill = search(runs=5).bill()
+    law = np.array(RandomRuns(bill.each, 5.0, 0.0).weights) / COINS
+    assert bill.tried == pytest.approx(1 - sum(p * (2 / 3) ** k for k, p in enumerate(law, 1)))
+    assert bill.split == pytest.approx(1 / 3) and 0 < bill.share < 0.5
+    assert bill.score_sigma == pytest.approx(1 / math.sqrt(2 * bill.each), rel=2e-3)
+
+
+def test_more_candidates_cost_no_more_for_the_same_runs() -> None:
+    few, many = (hr.erm.PrivateSearch(classifiers(count), BUDGET, runs=10).bill() for count in (2, 40))
+    assert few.each == many.each and few.tried > many.tried
+
+
+@pytest.mark.parametrize("budget", [BUDGET, COMING], ids=["replace", "add-remove"])
+def test_each_run_has_its_own_account_that_holds_no_more_than_a_run_may_cost(budget, monkeypatch) -> None:
+    accounts: list[hr.Accountant] = []
+
+    class Watched(hr.Accountant):
+        def __init__(self, *given, **named) -> None:
+            super().__init__(*given, **named)
+            accounts.append(self)
+
+    monkeypatch.setattr(searching, "Accountant", Watched)
+    made = hr.erm.PrivateSearch(classifiers(budget=budget), budget, random_state=3).fit(X, Y)
+    del accounts[:3]  # of the rehearsals
+    assert len(accounts) >= 2
+    for of_fit, of_score in zip(accounts[::2], accounts[1::2], strict=True):
+        assert of_fit.spent <= made.bill_.each * (1 + 1e-9) and of_score.spent <= made.bill_.each * (1 + 1e-9)
+        assert of_fit.spent > 0.99 * made.bill_.each
+        (entry,) = of_score.entries()
+        assert isinstance(entry.events[0], Gaussian) and entry.events[0].sensitivity >= 1
+
+
+def test_a_row_trains_or_scores_and_never_both() -> None:
+    for budget in (BUDGET, COMING):
+        made = hr.erm.PrivateSearch(classifiers(budget=budget), budget, validation=0.3)
+        training, scoring = made._split(1000, Seeded(0))
+        assert sorted([*training, *scoring]) == list(range(1000))
+        assert abs(scoring.size - 300) < (1 if budget is BUDGET else 75)  # 5 deviations of 1,000 coins
+
+
+@pytest.mark.parametrize("label", [0, 1])
+def test_one_row_moves_a_score_by_at_most_one(label) -> None:
+    model = hr.erm.LogisticRegression(BUDGET, classes=[0, 1], random_state=0).fit(X, Y)
+    regression = hr.erm.Ridge(BUDGET, label_bound=2.0, random_state=0).fit(X, TARGET)
+    for each, labels in ((model, Y), (regression, TARGET)):
+        full = searching._score(each, X, labels)
+        for value in (label, -100.0, 100.0, math.nan):
+            changed = labels.astype(float).copy()
+            changed[7] = value
+            assert abs(searching._score(each, X, changed) - full) <= 1 + 1e-9
+        assert abs(searching._score(each, X[1:], labels[1:]) - full) <= 1 + 1e-9
+        assert 0 <= full <= len(X)
+
+
+def test_a_grid_of_parameters_is_a_list_of_candidates() -> None:
+    grid = ParameterGrid({"row_bound": [1.0, 2.0], "radius": [None, 3.0]})
+    one = hr.erm.LogisticRegression(BUDGET, classes=[0, 1])
+    made = hr.estimators.PrivateSearch([clone(one).set_params(**each) for each in grid], BUDGET, random_state=0).fit(
+        X, Y
+    )
+    assert made.predict(X).shape == Y.shape and set(made.predict(X)) <= {0, 1}
+    assert clone(made).get_params()["validation"] == 0.2
+    assert made.best_estimator_.budget == BUDGET and made.best_estimator_.ledger is None
+
+
+def test_an_account_without_enough_is_refused_before_a_row_is_read() -> None:
+    account = hr.Accountant(BUDGET)
+    account.charge(Gaussian(1.0, 1 / math.sqrt(2 * 0.9 * BUDGET.total)))
+    with pytest.raises(BudgetExceeded):
+        hr.erm.PrivateSearch(classifiers(), hr.Budget(0.9, 1e-6), ledger=account).fit(X, Y)
+    assert account.spent == pytest.approx(0.9 * BUDGET.total)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"candidates": []}, "candidates must be models of hr.erm"),
+        ({"candidates": [object()]}, "candidates must be models of hr.erm"),
+        ({"budget": hr.Budget(1.0, 0.0)}, "delta above 0"),
+        ({"budget": hr.Budget(1.0, 1e-6, rows_per_unit=2)}, "one row a person"),
+        ({"validation": 1.0}, "validation must be between 0 and 1"),
+        ({"runs": 0.5}, "runs must be between 1"),
+        ({"shape": -1.0}, "shape must be between"),
+    ],
+)
+def test_what_makes_no_search_is_refused(options, message) -> None:
+    with pytest.raises(InvalidInput, match=message):
+        hr.erm.PrivateSearch(**{"candidates": classifiers(), "budget": BUDGET} | options).fit(X, Y)
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"classes": None}, {"row_bound": -1.0}, {"expected_rows": 10}, {"radius": "wide"}, {"classes": [0]}]
+)
+def test_a_candidate_that_cannot_be_fitted_is_refused_before_anything_is_spent(wrong) -> None:
+    account = hr.Accountant(BUDGET)
+    models = [*classifiers(), classifiers()[-1].set_params(**wrong)]
+    with pytest.raises((InvalidInput, TypeError, ValueError)):
+        hr.erm.PrivateSearch(models, BUDGET, ledger=account).fit(X, Y)
+    assert account.spent == 0
+
+
+def test_too_many_runs_for_the_budget_are_refused() -> None:
+    with pytest.raises(BudgetExceeded, match="random number of runs"):
+        hr.erm.PrivateSearch(classifiers(), hr.Budget(0.01, 0.3), runs=150.0).bill()
+
+
+def test_a_solver_with_a_delta_of_its_own_is_refused() -> None:
+    class Other(hr.erm.LogisticRegression):
+        def _solve(self, X, y, loss, **payment):
+            return hr.erm.objective_perturbation(X, y, loss=loss, over=hr.L2Ball(1.0), **payment)
+
+    with pytest.raises(BudgetExceeded):
+        hr.erm.PrivateSearch([Other(BUDGET, classes=[0, 1])], BUDGET).fit(X, Y)
+
+
+def test_rows_with_unheard_of_values_raise_nothing() -> None:
+    odd = X.astype(object).copy()
+    odd[3, 1], odd[5, 0] = "a word", None
+    labels = Y.astype(object).copy()
+    labels[9] = "neither"
+    made = hr.erm.PrivateSearch(classifiers(), BUDGET, random_state=2).fit(odd, labels)
+    assert made.best_index_ in (0, 1, 2)
