@@ -29,11 +29,6 @@ DATA = {"hedgerow/py.typed", "hedgerow/demo/README.md", "hedgerow/demo/rand_hie.
 }
 ABOUT = {"METADATA", "WHEEL", "RECORD", "entry_points.txt", "licenses/LICENSE"}
 
-PREPARED = """
-with open("people.csv", "w", encoding="utf-8") as file:
-    file.write("age,sex,smoker\\n")
-    file.writelines(f"{17 + i % 73},{'FM'[i // 73 % 2]},{i % 10 < 3}\\n" for i in range(100_000))
-"""
 BUNDLED = """
 import hedgerow as hr
 from hedgerow import demo
@@ -96,7 +91,8 @@ def try_out(wheel: Path, python: Path, here: Path) -> None:
     said = subprocess.run([command, "--version"], capture_output=True, text=True, check=True).stdout.strip()
     if said != VERSION:
         raise SystemExit(f"hedgerow --version must be {VERSION}. Found {said!r}.")
-    (here / "first.py").write_text(PREPARED + first_example(), encoding="utf-8")
+    _run(command, "demo", "--table", "visits.csv", cwd=here)  # the line above README's first example
+    (here / "first.py").write_text(first_example(), encoding="utf-8")
     _run(python, "-I", "first.py", cwd=here)
     _run(python, "-I", "-c", BUNDLED, cwd=here)
     (here / "misused.py").write_text(MISUSED, encoding="utf-8")
