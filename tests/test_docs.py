@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib.util
 import os
 import re
@@ -11,6 +12,7 @@ import sys
 import warnings
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import doc_pictures
 import matplotlib
@@ -94,15 +96,44 @@ def test_the_api_reference_has_every_public_name_and_nothing_else() -> None:
     assert told == public
 
 
-def test_the_tree_on_the_architecture_page_has_every_module() -> None:
-    """Of rooms that list theirs in their own ``__init__``, the room."""
-    told = (DOCS / "architecture.md").read_text()
-    inner = {
-        "audit", "errata", "audit_cases", "stories", "demo", "losses", "sets", "solver", "solvers", "statistics", "attributes",
-    }  # fmt: skip
-    paths = [path.relative_to(ROOT / "src" / "hedgerow") for path in (ROOT / "src" / "hedgerow").rglob("[!_]*.py")]
-    named = {next((part for part in path.parts[:-1] if part in inner), path.stem) for path in paths}
-    assert {name for name in named if not re.search(rf"\b{name}\b", told)} == set()
+ARCHITECTURE = (DOCS / "architecture.md").read_text()
+PACKAGE = ROOT / "src" / "hedgerow"
+
+
+def modules_of(room: str) -> set[str]:
+    """Return the modules and folders of a room, and of the engine those of its folders too."""
+    paths = [path for path in (PACKAGE / room).rglob("[!_]*") if "__pycache__" not in path.parts]
+    kept = [path for path in paths if room == "engine" or path.parent == PACKAGE / room]
+    return {path.stem for path in kept if path.suffix == ".py" or path.is_dir()}
+
+
+def modules_named(room: str) -> set[str]:
+    """Return the modules that the architecture page lists for a room."""
+    found = re.search(rf"^- \*\*{room}/\*\*(.*?)(?=^- \*\*|^### )", ARCHITECTURE, re.MULTILINE | re.DOTALL)
+    assert found is not None, room
+    return {Path(name).name for name in re.findall(r"`([\w/]+)`", found[1])}
+
+
+@pytest.mark.parametrize("room", sorted(path.parent.name for path in PACKAGE.glob("[!_]*/__init__.py")))
+def test_the_architecture_page_lists_the_modules_of_a_room_and_no_others(room) -> None:
+    assert modules_named(room) == modules_of(room)
+
+
+def test_the_architecture_page_names_every_module_at_the_top() -> None:
+    top = {path.stem for path in PACKAGE.glob("*.py")} - {"__init__"}
+    assert {name for name in top if f"`{name}`" not in ARCHITECTURE} == set()
+
+
+def test_each_place_that_the_architecture_page_names_is_in_its_file() -> None:
+    listed = ARCHITECTURE.partition("## Find it by name")[2].partition("\n## ")[0]
+    places = re.findall(r"`([\w/]+\.py)`(?:: ((?:`[\w.]+`(?:, )?)+))?", listed)
+    assert len(places) >= 10
+    for file, names in places:
+        tree = ast.parse((PACKAGE / file).read_text())
+        for name in re.findall(r"[\w.]+", names):
+            scope: Any = tree
+            for part in name.split("."):
+                scope = next(node for node in scope.body if getattr(node, "name", None) == part)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
