@@ -348,7 +348,7 @@ def test_a_session_over_stdio_buys_up_to_a_cap_that_outlives_the_process_and_sco
         )
 
     opened().close()
-    given = ["--purchases", "1.0", "--no-approval", "--holdout", str(tmp_path / "held.csv"), "--file"]
+    given = ["--purchases", "1.5", "--no-approval", "--holdout", str(tmp_path / "held.csv"), "--file"]
     arguments = ["-m", "hedgerow.cli", "mcp", *given, str(tmp_path / "hedgerow.toml")]
     command = StdioServerParameters(command=sys.executable, args=arguments, env=dict(os.environ))
 
@@ -370,11 +370,11 @@ def test_a_session_over_stdio_buys_up_to_a_cap_that_outlives_the_process_and_sco
             refused += (await client.call_tool("buy", {"question": "count(smoker=True)", "within": 1e-5})).is_error
             return bought, refused
 
-    first, second = run(work), run(work)
+    first, second = run(work), run(work)  # the cap is above the price of the first, whatever the noise
     assert first[0] > 0 and first[1] > 0 and second[1] > 0
     with opened() as session:
         spent = session.ledger.spending().query("who == 'assistant'")["spent"].sum()  # type: ignore[union-attr]
-        assert 0 < spent <= hr.Budget(1.0, 1e-6).total * (1 + 1e-9)
+        assert 0 < spent <= hr.Budget(1.5, 1e-6).total * (1 + 1e-9)
 
     (tmp_path / "people.csv").unlink()  # free answers do without the table
     without = StdioServerParameters(
