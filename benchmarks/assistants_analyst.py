@@ -135,7 +135,7 @@ def _plain(label: Any) -> Any:
 
 
 def through_tools(desk: AssistantDesk, asked: list[Task]) -> tuple[list[Conclusion], list[Conclusion]]:
-    """What the tools answer, and nothing else: by guaranteed intervals, and for coefficients by bootstrapped ones."""
+    """Judge by the answers of the tools alone: by guaranteed intervals, and for coefficients by bootstrapped ones."""
     questions = [task.question for task in asked if task.model is None]
     found = call_tool(desk, "ask", {"questions": questions, "resolution": "bins"}).data["answers"]
     records = dict(zip(questions, found, strict=True))

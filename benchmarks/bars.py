@@ -1,4 +1,4 @@
-"""How much bars are worth: bars against true errors, what a certificate costs, and what is bought. Writes docs/benchmarks-bars.md.
+"""Measure bars against true errors, the cost of a certificate, and purchases. Writes docs/benchmarks-bars.md.
 
     python benchmarks/bars.py [--seeds 10] [--quick]
 
@@ -103,7 +103,7 @@ def households(rows: int = 50_000) -> Table:
 
 
 def questions(universe: hr.Universe, count: int, seed: int) -> list[Linear]:
-    """Of one to three attributes: a range of an ordered one, up to a third of the values of another."""
+    """Return questions on one to three attributes: a range of an ordered one, and up to a third of the values of another."""
     rng, found = np.random.default_rng(seed), []
     while len(found) < count:
         masks = {}
@@ -127,7 +127,7 @@ def truths(data: DataSource, queries: list[Linear]) -> np.ndarray:
 
 
 def bars(name: str, data: DataSource, seed: int, count: int) -> tuple[list[dict[str, Any]], dict[str, Any] | None]:
-    """Of each class of questions, and of means within one condition where there are numbers."""
+    """Measure the bars of each class of questions, and of means within one condition if there are numbers."""
     began = time.process_time()
     session, asked = opened(data, seed), questions(data.universe, count, 1)
     cpu = time.process_time() - began
@@ -151,7 +151,7 @@ def bars(name: str, data: DataSource, seed: int, count: int) -> tuple[list[dict[
 
 
 def means(name: str, data: DataSource, session: Session) -> dict[str, Any] | None:
-    """Of every number, within every value of every other attribute that a twentieth of the rows have."""
+    """Ask for means of every number, within every value of every other attribute that a twentieth of the rows have."""
     universe, found = data.universe, []
     numbers = [n for n in universe.names if universe[n].ordered]
     for number, other in itertools.product(numbers, universe.names):

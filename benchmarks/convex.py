@@ -87,7 +87,7 @@ def in_a_session(
 
 
 def bounded(asked: list[Case], runs: list[tuple[list[float], list[Any], dict[str, float]]]) -> str:
-    """How many answers have a bound, how wide it is beside the true excess risk, and how many hold."""
+    """Return the number of answers with a bound, its width beside the true excess risk, and the number of bounds that hold."""
     kinds = [case.kind for case in asked] * len(runs)
     found = [(a.error, r) for risks, answers, _ in runs for a, r in zip(answers, risks, strict=True)]
     rows = []

@@ -38,7 +38,7 @@ TITLES = {
 
 
 def sections() -> dict[str, str]:
-    """What the page holds so far, by title."""
+    """Return the sections of the page so far, by title."""
     parts = PAGE.read_text().split("\n## ")[1:] if PAGE.exists() else []
     return dict(part.split("\n", 1) for part in parts)
 

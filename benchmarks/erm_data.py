@@ -76,7 +76,7 @@ def nltcs() -> Classification | None:
 
 
 def rand_hie() -> Classification:
-    """Whether a person saw a doctor in a year, from plan and health: numbers over their public maxima, health one-hot, a constant."""
+    """Predict a doctor's visit in a year from plan and health: numbers over their public maxima, health one-hot, a constant."""
     table = pd.read_parquet(demo.path())
     largest = {
         "coinsurance": 100,
@@ -123,7 +123,7 @@ class Regression:
         return self._gram @ theta - self._cross
 
     def clipped_gradient(self, theta: Array, bound: float, rows: int) -> Array:
-        """Of the first rows, every residual cut to ±bound."""
+        """Return the gradient of the first rows, with every residual cut to ±bound."""
         X, y = self._single[0][:rows], self._single[1][:rows]
         return (X.T @ np.clip(X @ theta.astype(np.float32) - y, -bound, bound)).astype(np.float64) / rows
 

@@ -1,4 +1,4 @@
-"""How the excess risk grows with rows and features: log-log slopes on the hardest tables of a family."""
+"""Measure how the excess risk grows with rows and features: log-log slopes on the hardest tables of a family."""
 
 from __future__ import annotations
 

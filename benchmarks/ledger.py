@@ -1,4 +1,4 @@
-"""What a durable ledger costs: an append, a free answer, an opening from 10⁵ entries. Writes docs/benchmarks-ledger.md.
+"""Measure what a durable ledger costs: an append, a free answer, an opening from 10⁵ entries. Writes docs/benchmarks-ledger.md.
 
 Ratios are of interleaved runs in one process: chunks of the same questions with and without a ledger, in turn.
 """
@@ -45,7 +45,7 @@ def table() -> HistogramSource:
 
 
 def questions(count: int, attributes: int = 3) -> list[hr.Query]:
-    """Of three attributes, as most are; of four there is no certificate, so that a guard is asked."""
+    """Return questions on three attributes, as most are, and on four, which have no certificate, so that a guard is asked."""
     rng = np.random.default_rng(1)
     found = {}
     while len(found) < count:
@@ -67,7 +67,7 @@ def milliseconds(times: list[float]) -> str:
 
 
 def floors(folder: Path) -> dict[str, list[float]]:
-    """What the disk itself takes for two pages: in a file that grows with them, and in one that has its size already."""
+    """Return the time that the disk takes for two pages: in a file that grows, and in one that has its size already."""
     found: dict[str, list[float]] = {}
     for name, sync, size in (("fsync", os.fsync, 0), ("fdatasync", os.fdatasync, 8192 * 100)):
         file = os.open(folder / name, os.O_CREAT | os.O_WRONLY)
@@ -103,7 +103,7 @@ def appends(url: str) -> tuple[list[float], list[float]]:
 def slower(
     data: HistogramSource, urls: dict[str, str], one_by_one: bool, guard: float = 0.0
 ) -> dict[str, tuple[float, float]]:
-    """Of each ledger: microseconds of a free answer, and its time as a multiple of that without one, by medians of chunks."""
+    """Return, for each ledger, the microseconds of a free answer and the ratio to the time without one, by medians of chunks."""
     sessions = {name: opened(data, url, guard) for name, url in {"": None, **urls}.items()}
     asked = questions(ANSWERS, 4 if guard else 3)
     times: dict[str, list[float]] = {name: [] for name in sessions}

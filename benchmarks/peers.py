@@ -109,7 +109,7 @@ class Workload:
 
 
 def accuracy(records: NDArray[np.int64], held_back: Coded) -> float:
-    """Of a classifier that learned from these records, on real rows."""
+    """Return the accuracy, on real rows, of a classifier that learned from these records."""
     from sklearn.ensemble import HistGradientBoostingClassifier
 
     names = list(held_back.sizes)
@@ -170,7 +170,7 @@ def peers_python() -> Path:
 
 
 def sources() -> str:
-    """What hedgerow's results depend on."""
+    """Return the files that hedgerow's results depend on."""
     folders = (ROOT / "src" / "hedgerow" / name for name in ("privacy", "questions", "data", "model", "engines"))
     files = sorted(path for folder in folders for path in folder.rglob("*.py"))
     return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()[:12]

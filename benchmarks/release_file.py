@@ -1,4 +1,4 @@
-"""How fast and how small release files are, into docs/benchmarks-release.md: `python benchmarks/release_file.py`.
+"""Measure the speed and the size of release files into docs/benchmarks-release.md: `python benchmarks/release_file.py`.
 
 Each figure is of processes of its own. Rates are answers per second of CPU time to counts on one to three attributes that
 were never asked before, after a thousand others; sessions of this code and of an earlier one (`--before`, a folder with

@@ -170,7 +170,7 @@ def at(k: int, alpha: float = 0.1, beta: float = 0.05) -> tuple[int, int, int, f
 
 
 def slope(points: list[tuple[float, float]]) -> float:
-    """Of the logarithms, by least squares."""
+    """Return the slope of the logarithms, by least squares."""
     logs = np.log(points)
     return float(np.polyfit(logs[:, 0], logs[:, 1], 1)[0])
 

@@ -165,7 +165,7 @@ def widen() -> None:
 
 
 def table_section(rows: int, wide: bool = False) -> list[str]:
-    """Of the wide table opening alone, for its answers are no others."""
+    """Return the rows of a table. Of the wide table only the opening is measured, since its answers are the same."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "table.parquet"
         write(path, 10**rows)

@@ -1,4 +1,4 @@
-"""How fast the hypothesis is, in one process and one thread: `python benchmarks/speed.py`.
+"""Measure the speed of the hypothesis in one process and one thread: `python benchmarks/speed.py`.
 
 Bars: on a dense universe of 10⁷ cells an update and an answer take at most twice the time to read and write the array
 once, and at most a fifth of the plain NumPy form; 100 binary attributes with 60 three-way factors along a chain give

@@ -1,4 +1,4 @@
-"""What a release costs with no environment variable set, on a machine that has other work: `python benchmarks/threads.py`.
+"""Measure the CPU time of a release without environment variables, on a busy machine: `python benchmarks/threads.py`.
 
 Three processes do the same, one after the other, beside as many busy loops as `--busy` says, one for each core by default: as the
 package is, with BLAS left as it was found, and with one thread set from outside. Bar: the first needs at most 1.1 times the

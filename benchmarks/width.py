@@ -1,4 +1,4 @@
-"""What opening costs as tables become wider, longer and finer; and a table of 200 attributes from opening to records.
+"""Measure openings as tables become wider, longer and finer, and a table of 200 attributes from opening to records.
 
 python benchmarks/width.py            # up to 200 attributes and 10⁷ rows; writes docs/benchmarks-width.md and its picture
 python benchmarks/width.py --quick    # up to 30 attributes and 10⁵ rows, printed only
@@ -109,7 +109,7 @@ def measured(rows: int, sizes: Sequence[int], seeds: int, stream: bool = False) 
 
 
 def exponent(points: list[tuple[float, float]]) -> float:
-    """Of a power through the points, by least squares of logarithms."""
+    """Return the exponent of a power through the points, by least squares of logarithms."""
     x, y = np.log(np.array(points)).T
     return float(np.polyfit(x, y, 1)[0])
 

@@ -8,7 +8,7 @@ import threading
 
 
 def forked(function, fork=os.fork):
-    """What the function returns or raises in a fork of this process, as text. A fork that hangs is ended."""
+    """Run the function in a fork of this process; return its result or its error as text. A fork that hangs is ended."""
     reading, writing = os.pipe()
     child = fork()
     if child == 0:

@@ -1,4 +1,4 @@
-"""What several test files start from; ``people`` makes it."""
+"""Fixtures of several test files; ``people`` makes the tables."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def ledger_key(tmp_path_factory: pytest.TempPathFactory) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def one_thread() -> Iterator[None]:
-    """Of tests that call inner parts, which the public calls would have kept on one thread."""
+    """Keep tests of inner parts on one thread, as public calls would."""
     with threadpoolctl.threadpool_limits(1, user_api="blas"):
         yield
 
@@ -57,12 +57,12 @@ def session(table: Table) -> hr.Session:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What needs Spark comes first and together: then one process starts it, and not each (its virtual machine, and workers)."""
+    """Run the tests that need Spark first and together, so that only one process starts it (a virtual machine, and workers)."""
     items.sort(key=lambda item: "spark" not in item.path.name)
 
 
 def pytest_collection_finish() -> None:
-    """What was imported stays until the end: the collector of garbage need not look at it again and again."""
+    """Freeze imported objects, which stay until the end, so that the garbage collector does not visit them again and again."""
     gc.collect()
     gc.freeze()
 

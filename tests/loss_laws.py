@@ -26,7 +26,7 @@ TAIL = 60.0  # nats: what a wider grid would have beside this one is less than e
 
 @dataclass(frozen=True)
 class Losses:
-    """What a person's data may do to all that was released: ``atoms`` (ℓ, p, how often), normal losses of ``mu``² and what is lost."""
+    """The privacy losses of one person: ``atoms`` (ℓ, p, how often), normal losses of ``mu``², and the probability of a failure."""
 
     atoms: tuple[tuple[tuple[float, ...], tuple[float, ...], int], ...] = ()
     mu2: float = 0.0
@@ -57,7 +57,7 @@ def laplace(epsilon: float, steps: int) -> tuple[tuple[float, ...], tuple[float,
 
 
 def discrete_gaussian(sigma: float, steps: int) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Of a value that moves by so many steps of its grid, exactly."""
+    """Return the exact losses of discrete Gaussian noise on a value that moves by this number of grid steps."""
     reach = math.ceil(13 * sigma) + steps
     k = np.arange(-reach, reach + 1)
     p = np.exp(-(k**2) / (2 * sigma**2))
@@ -88,7 +88,7 @@ def best_of(event: RandomRuns, epsilon: float, rare: float) -> tuple[tuple[float
 
 
 def losses_of(charged: Iterable[events.Event], rows: int, rng: np.random.Generator) -> Losses:
-    """Of all events, for persons of so many rows. Where there are several worst pairs ``rng`` takes one."""
+    """Return the losses of all events, for persons with this number of rows. ``rng`` takes one of several worst pairs."""
     atoms: collections.Counter[tuple[tuple[float, ...], tuple[float, ...]]] = collections.Counter()
     mu2 = lost = largest = 0.0
 

@@ -1,4 +1,4 @@
-"""What must hold of the transcripts of two neighbours with one history, and what is wrong where it does not.
+"""Compare the transcripts of two neighbours that share one history, and name the rules that they break.
 
 No statistics: distances are whole numbers and fractions, and compared exactly.
 """
@@ -88,7 +88,7 @@ def faults(one: Transcript, other: Transcript, budget: Budget) -> list[str]:
 
 
 def different(one: Transcript, other: Transcript) -> list[str]:
-    """What tells two tables apart, whatever they hold, besides what was released."""
+    """Return the parts of two transcripts that differ although they must not depend on rows."""
     found = []
     bills = [[(e.number, e.events, e.cost, e.why, e.kept) for e in run.entries] for run in (one, other)]
     if bills[0] != bills[1]:
@@ -151,7 +151,7 @@ def allowed(drawn: Drawn, entry: Entry, budget: Budget) -> Fraction:
 
 
 def moved(one: Transcript, other: Transcript, budget: Budget) -> Iterator[tuple[tuple[str, str], float]]:
-    """Which share of its sensitivity each draw moved by, under why it was charged and where it was drawn."""
+    """Yield the share of its sensitivity by which each draw moved, with the reason of the charge and the place of the draw."""
     for a, b in zip(one.draws, other.draws, strict=True):
         if a.kind not in ("open", "sample"):
             entry = one.entries[a.number]

@@ -36,7 +36,7 @@ RELATED = ("__cause__", "__context__")
 
 
 class Diverged(BaseException):
-    """What is drawn, or how much of it, depends on the table."""
+    """Raised where a draw, or the number of draws, depends on the table."""
 
 
 # What is seen
@@ -108,7 +108,7 @@ class Transcript:
         return int.from_bytes(self._digest.digest()[:8]) % n
 
     def watch(self, name: str, act: Callable[[], Any], hidden: Any = None, frames: bool = True) -> Any:
-        """What the act gives, None where it fails; written down with all that it says meanwhile.
+        """Return the result of an act, or None if it fails, and record every text that it shows meanwhile.
 
         ``hidden``: an argument of the caller's, whose own frame shows it anyway. ``frames``: with the locals of tracebacks.
         """
@@ -189,7 +189,7 @@ def first_difference(one: Transcript, other: Transcript) -> str:
 
 
 class History:
-    """What was drawn, in order, and from what; then read once more by ``again``.
+    """The draws in order, each with its event; ``again`` replays them.
 
     Any outcome that can happen is a history: ``tops`` makes every so many-th comparison ⊤ and no other, and ``wild`` every
     so many-th release far off, so that ways which are seldom taken are taken.

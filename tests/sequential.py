@@ -1,4 +1,4 @@
-"""Whether failures are as rare as promised, said as soon as the runs tell: Wald's sequential test.
+"""Wald's sequential test: stop as soon as the runs show whether failures are as rare as promised.
 
 Each run multiplies the likelihood of a rate of ``worse`` over that of the promised ``rate``. While failures are at most as likely as promised the
 product is a supermartingale, so by Ville it ever reaches 1 / ``false_fail`` with probability at most ``false_fail``; while they are at least as
@@ -14,7 +14,7 @@ FALSE_FAIL, FALSE_PASS = 1e-6, 1e-3
 
 
 class Promise:
-    """That a run fails with probability at most ``rate``; broken, where it is ``worse`` or more."""
+    """The promise that a run fails with probability at most ``rate``. It is broken at ``worse`` or more."""
 
     def __init__(self, rate: float, worse: float, false_fail: float = FALSE_FAIL, false_pass: float = FALSE_PASS):
         self._steps = math.log((1 - worse) / (1 - rate)), math.log(worse / rate)
@@ -34,13 +34,13 @@ class Promise:
         return not self.kept and not self.broken
 
     def hear(self, failed: bool) -> None:
-        """What came of one more run; nothing changes what was said already."""
+        """Add the outcome of one more run. A verdict once reached does not change."""
         if self.is_open:
             self._ratio += self._steps[bool(failed)]
 
 
 def is_kept(failures: Iterable[bool], rate: float, worse: float, **errors: float) -> bool:
-    """Of runs that go on for as long as they are asked to: whether the promise is kept."""
+    """Return True if the promise is kept, from runs that go on until the test has decided."""
     promise = Promise(rate, worse, **errors)
     all_told(((failed,) for failed in failures), (promise,))
     return promise.kept

@@ -233,7 +233,7 @@ KINDS = {"session": session_steps, "fit": fit_steps, "draft": draft_steps}
 
 
 def outcomes(case: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """What came of each step of a case."""
+    """Return the outcome of each step of a case."""
     paying = Paying()
     every, offset = case.get("every", 1), case.get("offset", 0)
     for place, (name, step) in enumerate(KINDS[case["kind"]](case, paying)):

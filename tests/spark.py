@@ -62,7 +62,7 @@ def executors(session: Any) -> list[int]:
 
 
 def losing_an_executor(session: Any, work: Callable[[], Any], after: int = 0) -> Any:
-    """What the work comes to where an executor is killed in its midst; on a busy machine that may take a few trials."""
+    """Return the result of work during which an executor is killed. On a busy machine that may take a few trials."""
     for _ in range(5):
         with _killing(session, after) as killed:
             found = work()

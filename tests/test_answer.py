@@ -48,7 +48,7 @@ cells = st.lists(st.tuples(numbers, widths, numbers, widths), min_size=1, max_si
 
 @given(cells=cells, against=st.booleans())
 def test_certainly_above_and_below_are_said_exactly_where_all_truths_within_the_bars_are(cells, against) -> None:
-    """Of one value, of a table cell by cell, and of an answer beside a number."""
+    """For a single value, for a table cell by cell, and for an answer beside a number."""
     x, off, y, far = (np.array(part) for part in zip(*cells, strict=True))
     if against:
         y, far = np.full(x.shape, y[0]), np.zeros(x.shape)

@@ -12,7 +12,7 @@ SCRIPTS = sorted((Path(__file__).parent.parent / "benchmarks").glob("*.py"))
 
 
 def missing(script: str) -> list[str]:
-    """What a script imports from the package that is not there."""
+    """Return the names that a script imports from the package although they do not exist."""
     found = []
     for node in ast.walk(ast.parse(script)):
         if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "hedgerow":

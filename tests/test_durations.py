@@ -93,7 +93,7 @@ def test_an_estimate_grows_with_public_sizes_alone() -> None:
 
 
 def test_a_sparse_matrix_is_not_judged_by_its_entries(monkeypatch) -> None:
-    """How many entries are not 0 is private: a matrix with none and one that is full are fitted or refused alike."""
+    """The number of entries that are not 0 is private: an empty matrix and a full one are fitted or refused alike."""
     import scipy.sparse
 
     monkeypatch.setenv(_duration.VARIABLE, "1e-7")  # 0.36 ms

@@ -264,7 +264,7 @@ def test_no_module_imports_itself_through_others() -> None:
 
 
 def test_no_module_imports_another_by_a_text() -> None:
-    """Which the rules above would not see."""
+    """The rules above would not see such an import."""
     assert [found for found in imports_by_text(SOURCE) if not found.startswith(BY_TEXT)] == []
 
 

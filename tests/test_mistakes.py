@@ -1,4 +1,4 @@
-"""What people get wrong on the first day: each mistake has a clear error, or the right answer. None is silently wrong.
+"""Mistakes of a first day: each gets a clear error or the right answer, and none is silently wrong.
 
 An error says what must be, what was found and what to do. Python's own error about the arguments of a call is clear, too.
 """

@@ -111,7 +111,7 @@ DRAWS = {"charge", "open_round", "choose", "sample", "draw_rows", "draw_runs", "
 
 
 def parts_of(text: str) -> dict[str, str]:
-    """What is under each heading of the second level, by its name."""
+    """Return the text under each heading of the second level, by heading."""
     found = re.split(r"^## (.+)$", text, flags=re.MULTILINE)[1:]
     return dict(zip(found[::2], (part.strip() for part in found[1::2]), strict=True))
 

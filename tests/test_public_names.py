@@ -1,4 +1,4 @@
-"""What a user sees of the package: its public names and no others, and their types."""
+"""Users see the public names of the package with their types, and no others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What would be released: files that state the same facts agree, and a wheel with a fault is refused."""
+"""Before a release, files that state the same facts must agree, and a wheel with a fault is refused."""
 
 from __future__ import annotations
 

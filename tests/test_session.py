@@ -643,7 +643,7 @@ class Cached:
     [(0.1, 0.2, 1.0), (0.2, 0.1, 2.0), (0.1, None, 1.0), (None, 0.1, 2.0), (None, None, 1.0), (0.1, 0.1, 1.0)],
 )
 def test_a_part_of_a_question_that_pays_has_the_better_of_its_two_answers(cached, today, value) -> None:
-    """What was bought before is not forgotten for a wider bar, and what was learned since is not either."""
+    """A purchase before a wider bar was asked for is remembered, and so is everything learned since."""
     view = RefreshingCache(Cached(1.0, cached), Cached(2.0, today, "hypothesis"))  # type: ignore[arg-type]
     assert view.linear(None, 0.5).value == value  # type: ignore[arg-type]
     fresh = RefreshingCache(Cached(1.0, 0.3, "measured"), Cached(2.0, 0.1, "hypothesis"))  # type: ignore[arg-type]

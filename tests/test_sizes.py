@@ -36,7 +36,7 @@ BUDGET = hr.Budget(1.0, 1e-6)
 
 
 def outcomes(cases: list[dict[str, Any]], more: dict[str, str] = SMALLER) -> list[dict[str, Any]]:
-    """What came of every step of the cases, in one process, which must live to its end."""
+    """Run the cases in one process, which must survive all of them, and return the outcome of every step."""
     script = Path(__file__).with_name("size_cases.py")
     lines = "\n".join(map(json.dumps, cases)) + "\n"
     ran = subprocess.run(

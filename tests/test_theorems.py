@@ -79,7 +79,7 @@ def pmw_failures(
     adversary: Callable[[np.ndarray, pmw.PMWConfig, np.random.Generator], games.Analyst],
     noise_of: Callable[[int], Noise] = Seeded,
 ) -> Iterator[bool]:
-    """Of game after game whether an answer is off by more than 3α, or more updates are made than Theorem 4.10 allows."""
+    """Yield, game after game, True if an answer is off by more than 3α or if there are more updates than Theorem 4.10 allows."""
     for seed in itertools.count():
         rng = np.random.default_rng([seed, 414])
         mechanisms: list[pmw.OnlinePMW] = []

@@ -23,7 +23,7 @@ GIVEN = 3  # unlike what a machine has by default
 
 
 def threads() -> set[int]:
-    """Of every BLAS in this process: NumPy's and SciPy's."""
+    """Return the numbers of threads of every BLAS in this process: NumPy's and SciPy's."""
     assert scipy.linalg is not None
     found = threadpoolctl.ThreadpoolController().select(user_api="blas").info()
     assert found
@@ -83,7 +83,7 @@ def test_one_private_model_is_fitted_on_one_thread() -> None:
     seen: set[int] = set()
 
     class Labels:
-        """That note how many threads there are when they are read."""
+        """Labels that note the number of threads whenever they are read."""
 
         def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
             seen.update(threads())

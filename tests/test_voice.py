@@ -85,9 +85,20 @@ def missing_parts(thing: Any) -> list[str]:
     return missing
 
 
-@pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*.py")), ids=lambda path: path.relative_to(PACKAGE).as_posix())
-def test_docstrings_begin_with_a_verb_or_a_noun_phrase(path: Path) -> None:
-    assert [name for name, text in docstrings(path.read_text()) if NO_BEGINNING.match(text)] == []
+FOLDERS = [
+    *sorted(path.parent for path in PACKAGE.glob("*/__init__.py")),
+    *(ROOT / name for name in ("tests", "tools", "benchmarks", "examples")),
+]
+
+
+@pytest.mark.parametrize("folder", [PACKAGE, *FOLDERS], ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_docstrings_begin_with_a_verb_or_a_noun_phrase(folder: Path) -> None:
+    files = sorted(folder.glob("*.py") if folder == PACKAGE else folder.rglob("*.py"))
+    assert files
+    found = [
+        (path.name, name) for path in files for name, text in docstrings(path.read_text()) if NO_BEGINNING.match(text)
+    ]
+    assert found == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())

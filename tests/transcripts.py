@@ -85,7 +85,7 @@ def plain(found: Any) -> Any:
 
 
 def said(act: Callable[[], Any]) -> Any:
-    """What it gives, or how it refuses."""
+    """Return the result of a call, or the text of its refusal."""
     try:
         return plain(act())
     except hr.HedgerowError as refusal:
@@ -938,7 +938,7 @@ CHARGES = ("kinds", "cost", "costs", "spent", "spent epsilon", "remaining", "tot
 
 
 def difference(before: Any, after: Any, rtol: float = 0.0, atol: float = 0.0, path: str = "") -> str:
-    """Where two transcripts first differ; empty if nowhere. Floats may, by so much; nothing else may."""
+    """Return the first place where two transcripts differ, or "". Floats may differ by the tolerances, nothing else may."""
     if type(before) is not type(after):
         return f"{path}: {before!r} became {after!r}"
     if isinstance(before, dict | list):

@@ -83,7 +83,7 @@ class Site:
 
     @property
     def key(self) -> tuple[str, str, str, int]:
-        """Where it is and how it reads: the same after the file has moved, or lines have come before it."""
+        """Return the place and the text, which stay the same if the file moves or lines are added before it."""
         return self.where, self.old, self.new, self.nth
 
     def rank(self, seed: object) -> str:
@@ -427,7 +427,7 @@ def _name(node: ast.AST) -> str:
 
 
 def _is_list(node: ast.AST) -> bool:
-    """Whether it is a list or a text, which have no sign."""
+    """Return True for a list or a text, which have no sign."""
     if isinstance(node, ast.IfExp):
         return _is_list(node.body) or _is_list(node.orelse)
     if isinstance(node, ast.BinOp):
@@ -438,7 +438,7 @@ def _is_list(node: ast.AST) -> bool:
 
 
 def _plain(text: str) -> str:
-    """How the text reads, without its formatting."""
+    """Return the text without its formatting."""
     try:
         return ast.unparse(ast.parse(f"({text}\n)", mode="eval"))
     except SyntaxError:

@@ -299,7 +299,7 @@ def ratios(x: Attack) -> None:
 
 
 def differences(x: Attack) -> None:
-    """Of the largest and the least of many answers: the winner's curse."""
+    """Ask for differences of the largest and the least of many answers: the winner's curse."""
     t = x.table
     found = x.ask(hr.group_by("city").mean("a"), [mean_of(x.among("a", t.values["city"] == c)) for c in "xyzw"])
     order = np.argsort(found.value)
@@ -325,7 +325,7 @@ def differences(x: Attack) -> None:
 
 
 def variances(x: Attack) -> None:
-    """Of all, and of groups that are tiny."""
+    """Ask for variances over all rows, and over tiny groups."""
     for where, rows in x.some():
         for name in NUMBERS:
             x.ask(hr.variance(name, where=where), variance_of(x.among(name, rows)))
@@ -498,7 +498,7 @@ def theory(x: Attack) -> None:
 
 
 def sampled(x: Attack) -> None:
-    """Of a few rows at random: statistics that weigh rows by what was said before, and intervals of flips."""
+    """Ask for statistics of a few random rows, weighted by earlier answers, and intervals of yes/no answers."""
     t = x.table
     said = 0.5
     for i in range(4):
@@ -705,7 +705,7 @@ KINDS: dict[str, tuple[Kind, float, str]] = {
 
 @dataclass(frozen=True)
 class Found:
-    """What came of the sessions of a kind, by the β that they promised."""
+    """The outcomes of the sessions of a kind, by the β that they promised."""
 
     kind: str
     sessions: dict[float, int]
@@ -764,7 +764,7 @@ def run(kind: str, sessions: int = SESSIONS, betas: Sequence[float] = BETAS, see
 
 
 def typical_errors(sessions: int = 25, rows: int = 5000, seed: int = 0) -> dict[str, tuple[float, int]]:
-    """Of each class of questions the mean error over the mean typical one, over sessions of all four kinds of budgets; and of how many answers."""
+    """Return the mean error over the mean typical error of each class of questions, and the number of answers."""
     said: dict[str, list[tuple[float, float]]] = {}
     for i in range(sessions):
         for delta, neighbours in ((0.0, "replace"), (1e-6, "replace"), (0.0, "add-remove"), (1e-6, "add-remove")):

@@ -25,7 +25,7 @@ def test_bars_hold_for_a_few_sessions_and_much_narrower_ones_would_not(kind, nar
 @pytest.mark.audit
 @pytest.mark.parametrize("kind", attacks.KINDS)
 def test_bars_hold_against_an_analyst_who_knows_the_table(kind) -> None:
-    """Of 200 sessions, at β = 0.05 and at 0.3, no more fail than that explains but with probability 1e-6."""
+    """Among 200 sessions, at β = 0.05 and at 0.3, no more fail than β explains, except with probability 1e-6."""
     found = attacks.run(kind)
     print(found)
     assert found.holds, found.worst
@@ -33,7 +33,7 @@ def test_bars_hold_against_an_analyst_who_knows_the_table(kind) -> None:
 
 @pytest.mark.audit
 def test_typical_errors_are_within_a_factor_of_two() -> None:
-    """Of classes of questions that were measured. Each mean is of 100 sessions' answers: it is known to some 5 %."""
+    """For classes of questions that were measured. Each mean is over the answers of 100 sessions, so it is known to about 5 %."""
     found = attacks.typical_errors()
     print({what: round(ratio, 2) for what, (ratio, _) in found.items()})
     assert {what: ratio for what, (ratio, _) in found.items() if not 0.5 <= ratio <= 2} == {}

@@ -22,7 +22,7 @@ RARE = hr.conjunction(*"abcd")
 
 
 def guarded() -> hr.Session:
-    """Of four rare flags only the single ones are measured: of all four together there is [0, 0.1], and a guard."""
+    """Four rare flags of which only single ones are measured: all four together have [0, 0.1], and a guard."""
     one = np.array([0.9, 0.1])
     counts = np.rint(10_000_000 * np.multiply.outer(np.multiply.outer(one, one), np.multiply.outer(one, one)))
     single = [hr.count({name: True}) for name in "abcd"]
@@ -118,7 +118,7 @@ def test_a_question_about_very_many_attributes_needs_no_list_of_all_their_sets()
 
 @pytest.mark.parametrize("others", [1, 3])
 def test_weights_that_differ_by_next_to_nothing_are_no_line(others) -> None:
-    """Who knows the noise chooses all differences by its signs: together they are far beyond what noise does along a line."""
+    """An analyst who knows the noise takes every difference by its sign, and the sum is far larger than noise along a line."""
     universe = hr.Universe(a=hr.Integers(0, 999), b=hr.Integers(0, others - 1))
     names = ("a", "b") if others > 1 else ("a",)
     shape = universe.sizes(names)

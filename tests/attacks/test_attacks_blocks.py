@@ -97,7 +97,7 @@ def test_an_answer_about_fewer_rows_has_not_the_populations_bar_of_more() -> Non
 
 @pytest.mark.parametrize("m", [1, 2, 3])
 def test_parts_of_a_class_add_up_to_at_most_one(m) -> None:
-    """Of every set of cells there is, the empty and the full one among them: each with the rest of it once, and of the half that products have."""
+    """For every set of cells, the empty and the full one included: each counts once together with its complement, in the half of β of products."""
     masks = [np.array(mask) for mask in itertools.product([False, True], repeat=m)]
     sets = [Linear(("a",), (m,), (mask,), None, True) for mask in masks]
     assert np.exp(-_code(sets, [True])).sum() <= 0.5 + 1e-12

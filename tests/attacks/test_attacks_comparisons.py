@@ -27,7 +27,7 @@ TABLES = 60  # of each question
 
 
 class Misled:
-    """What an analyst may know: intervals that contain the true counts, and a hypothesis that is about another table."""
+    """An analyst with intervals that contain the true counts, and with the hypothesis of another table."""
 
     def __init__(
         self, frame: pd.DataFrame, believed: pd.DataFrame, universe: hr.Universe, rng: np.random.Generator, width: float
@@ -139,7 +139,7 @@ def test_the_truth_is_in_the_interval_whatever_is_known_and_believed_of_the_coun
 
 @pytest.mark.parametrize("censored", [0.05, 0.5, 0.9])
 def test_the_true_curve_is_in_the_interval_whatever_is_known_and_believed_of_the_counts(censored) -> None:
-    """Where many are censored early, few are at risk later, and the curve falls by much for few events."""
+    """If many are censored early, few are at risk later, and few events make the curve fall far."""
     asked = hr.survival("months", "died").on(PATIENTS)
     for seed in range(TABLES):
         rng = np.random.default_rng([9, seed, round(100 * censored)])

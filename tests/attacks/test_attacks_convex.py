@@ -175,7 +175,7 @@ def test_functions_that_say_they_are_equal_to_vouched_ones_are_not_vouched():
 
 
 def test_what_is_learned_of_n_between_two_measurements_changes_neither_the_value_nor_its_bill():
-    """Where n is private, learning it better can change the unit of n·err; an answer is bought all the same."""
+    """If n is private, learning it better can change the unit of n·err. The purchase succeeds all the same."""
     loss, over = losses.Logistic(target="y", features=["a"]), L2Ball(3.0)
     risk = loss.on(UNIVERSE)
     budget = hr.Budget(10.0, 1e-6, "add-remove")

@@ -13,7 +13,7 @@ from hedgerow.privacy.ledger import Accountant
 
 
 def test_times_without_a_delta_are_refused_before_they_are_charged() -> None:
-    """Whether they are texts is found out for a price, and texts need a δ."""
+    """Only a charged draw can tell that they are texts, and texts need a δ."""
     frame = pl.DataFrame({"at": [datetime.time(1, 2)] * 5000})
     budget = hr.Budget(10.0, 0.0)
     ledger = Accountant(budget)

@@ -127,7 +127,7 @@ def test_a_row_that_comes_to_any_of_a_hundred_tables_moves_no_sum_by_more_than_i
 
 @pytest.mark.parametrize("name", ["mirror_descent", "whitened_descent", "lasso"])
 def test_a_person_who_comes_moves_sums_by_what_is_billed_for_all_their_rows(name: str) -> None:
-    """Of which at most three are kept, however many they have; others' stay as they were."""
+    """At most three rows of a person are kept, however many there are; the rows of others stay as they were."""
     solver, choose = SOLVERS[name]
     rng = np.random.default_rng(5)
     budget = Budget(50.0, 1e-3, "add-remove", rows_per_unit=3)

@@ -1,4 +1,4 @@
-"""What a holdout's rows hold is not told by an error, and moves no other row's value."""
+"""No error tells what the rows of a holdout contain, and no row changes the value of another."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_a_row_that_holds_no_number_is_not_quoted_and_not_refused(awkward: Any) 
 
 @pytest.mark.parametrize("by_row", [False, True])
 def test_a_model_that_writes_to_a_frame_changes_no_later_score(by_row: bool) -> None:
-    """What it writes may depend on all rows, and would be what later models are shown."""
+    """The written values may depend on all rows, and later models would see them."""
     frame = pd.DataFrame({"a": TARGET.astype(float)})
     holdout = hr.Holdout((frame, TARGET), hr.Budget(1000, 0.0), seed=1)
 

@@ -1,4 +1,4 @@
-"""What an asker does to a question, or in the middle of one, neither shows a count nor buys more than was billed."""
+"""An asker who changes a question, or interrupts one, neither sees a count nor gets more than was billed."""
 
 from __future__ import annotations
 

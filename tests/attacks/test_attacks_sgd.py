@@ -35,7 +35,7 @@ def problem_of(rows: list[float], budget: Budget) -> Problem:
 
 
 def density(problem: Problem, rate: float, sigma: float, at: np.ndarray) -> np.ndarray:
-    """Of the noisy sum of one step: over all samples of the rows, each with its probability."""
+    """Return the density of the noisy sum of one step, over all samples of the rows, each with its probability."""
     found, n = np.zeros_like(at), problem.X.shape[0]
     for sample in itertools.chain.from_iterable(itertools.combinations(range(n), k) for k in range(n + 1)):
         total = float(problem.gradient(np.zeros(1), np.array(sample, np.int64))[0])

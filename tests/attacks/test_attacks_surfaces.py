@@ -1,4 +1,4 @@
-"""What is shown beside answers: the command line on neighbouring tables, what an answer holds, and answers that many threads get at once."""
+"""Surfaces beside the answers: the command line on neighbouring tables, the fields of an answer, and answers to many threads at once."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ def test_fewer_canaries_than_stated_cannot_show_an_epsilon() -> None:
 
 @pytest.mark.parametrize(("budget", "share"), [(own_mechanisms.PURE, 0.5), (own_mechanisms.ONE_RUN, 0.1)])
 def test_a_whole_session_is_told_from_chance_and_within_its_claim(budget, share) -> None:
-    """Of 1000 guesses about 975 are right, or 800. Fewer than 915 or 700 are with a probability below 10^-9; above the claim, 10^-3."""
+    """About 975 of 1000 guesses are right, or 800. Fewer than 915 or 700 have a probability below 10^-9; more than the claim, 10^-3."""
     scores = session_cases.canary_scores(budget)
     found = audit.one_run(scores, 4000, guesses=1000, delta=budget.delta, confidence=0.999)
     assert share * budget.epsilon < found.epsilon <= budget.epsilon

@@ -1,4 +1,4 @@
-"""What goes wrong on the command line ends with a sentence and its code, and shows neither a row nor a credential."""
+"""Failures on the command line end with a sentence and its code, and show neither a row nor a credential."""
 
 from __future__ import annotations
 

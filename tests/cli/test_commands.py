@@ -323,7 +323,7 @@ def test_a_plan_with_another_epsilon_is_that_of_a_file_which_declares_it(tmp_pat
 
 
 def test_a_file_that_is_written_over_keeps_the_neighbours_for_which_its_draft_was_paid(tmp_path: Path) -> None:
-    """What a draft costs where rows come and go is not what it costs where they are replaced."""
+    """A draft costs another amount if rows are added or removed than if they are replaced."""
     made(tmp_path)
     place = tmp_path / "new.toml"
     init = ["init", str(tmp_path / "people.csv"), "--file", str(place), "--force"]

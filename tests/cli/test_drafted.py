@@ -1,4 +1,4 @@
-"""What a draft of the universe cost is part of every promise that is stated of the answers."""
+"""The cost of a draft of the universe is part of every promise about the answers."""
 
 from __future__ import annotations
 

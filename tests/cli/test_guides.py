@@ -19,7 +19,7 @@ BLOCK = re.compile(r"```(\w+)\n(.*?)```", re.DOTALL)
 
 
 def walked(page: str, names: dict[str, Any]) -> str:
-    """What the commands of a page say, each of which must succeed."""
+    """Run the commands of a page, each of which must succeed, and return their output."""
     said = ""
     for kind, text in BLOCK.findall((DOCS / page).read_text()):
         if kind == "toml":

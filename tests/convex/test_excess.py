@@ -263,7 +263,7 @@ def one_replaced(counts: np.ndarray, away: int, to: int) -> np.ndarray:
 
 
 def test_sets_so_small_that_sums_only_round_differently_are_never_compared():
-    """Where S is below a rounding step of the sum, the guard's value would be nothing but the table's rounding errors."""
+    """If S is below a rounding step of the sum, the value of the guard would consist of the table's rounding errors."""
     counts = million()
     session = hr.open(HistogramSource(TABLE, counts), universe=TABLE, budget=hr.Budget(1.0, 1e-6), guard=0.1)
     assert session._engine.guard is not None

@@ -218,7 +218,7 @@ def written(path: Path, **columns: object) -> Path:
 
 
 def test_no_file_of_a_folder_changes_how_another_is_read(tmp_path) -> None:
-    """Of types that would not agree: each is read as it is by itself."""
+    """The types of the files would not agree: each file is read as if it were alone."""
     written(tmp_path / "t" / "1.parquet", a=[1, 2], b=["x", "y"])
     written(tmp_path / "t" / "2.parquet", a=["2", "no"], b=["y", None])
     written(tmp_path / "t" / "3.parquet", a=[2.5])

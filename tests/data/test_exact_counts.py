@@ -67,7 +67,7 @@ class Recorder(Seeded):
 
 
 def moved(one: np.ndarray, two: np.ndarray, event: Laplace | Gaussian | Exponential) -> Fraction:
-    """How far apart two neighbours are, by the measure the event bounds; of a Gaussian the square."""
+    """Return the distance of two neighbours in the measure that the event bounds; for a Gaussian, its square."""
     if isinstance(event, Exponential):
         return max(abs(Fraction(a) - Fraction(b)) for a, b in zip(one.tolist(), two.tolist(), strict=True))
     steps = [abs(int(a) - int(b)) for a, b in zip(_steps(one, event.grid), _steps(two, event.grid), strict=True)]
@@ -137,7 +137,7 @@ def check_a_session(budget: Budget, data: Any) -> None:
 
 @pytest.mark.parametrize("grid", [2.0**-14, 1.0, 2.0, 64.0])
 def test_coordinates_of_very_large_tables_are_the_nearest_on_their_grid(grid: float) -> None:
-    """Where rows are so many that a grid is coarser than one row, too."""
+    """This includes tables with so many rows that the grid is coarser than one row."""
     counts = np.array([[241391645114443, 37512], [29086509980327, 292471798288827]])
     for by, times in ((along((2, 2)), 1), (along((2, 2)), 3)):
         (found,) = coordinates(counts, grid, by, times).ravel().tolist()

@@ -73,7 +73,7 @@ def sqlite_file(folder: Path, request: Any) -> Broken:
 
 
 def duckdb_file(folder: Path, request: Any) -> Broken:
-    """Of several groups of rows, which are read as they are needed."""
+    """Write a DuckDB file with several groups of rows, which are read as they are needed."""
     path, kept = folder / "people.duckdb", folder / "kept.duckdb"
     with duckdb.connect(str(kept)) as db:
         db.execute("CREATE TABLE people AS SELECT (hash(range) // 2)::BIGINT AS a, 'SECRET' AS b FROM range(1_000_000)")

@@ -437,7 +437,7 @@ def test_what_a_csv_writer_wrote_is_read_exactly(path, rows, quoting) -> None:
 
 
 def plain(value: str) -> bool:
-    """Whether a value, once quoted, cannot end a quote that another line left open."""
+    """Return True if the quoted value cannot end a quote that another line left open."""
     return not value.lstrip('"').startswith((",", "\n", "\r"))
 
 

@@ -89,7 +89,7 @@ def test_ids_are_texts_blanks_aside_and_rows_without_one_are_one_person() -> Non
 
 
 def test_each_row_of_a_person_is_as_likely_to_stay() -> None:
-    """Of rows that are all different, and of equal ones: 6,000 persons, one row of four; wrong with probability 1e-6 a count."""
+    """For different rows and for equal ones: 6,000 persons keep one row of four. Each count is wrong with probability 1e-6."""
     people, tolerance = 6000, 4.9
     distinct = pd.DataFrame({"who": np.repeat(np.arange(people), 4), "a": np.tile([0, 1, 2, 3], people), "b": False})
     twice = distinct.assign(a=np.tile([0, 0, 0, 1], people))

@@ -147,7 +147,7 @@ def test_compiled_code_reads_every_notation_of_a_number_as_the_rule_does() -> No
     ],
 )  # fmt: skip
 def test_numbers_in_plain_notation_are_read_by_compiled_code_and_all_others_by_the_rule(kind, texts) -> None:
-    """Of a large file each text that is left to the rule costs a thousand times as much."""
+    """In a large file, a text that is left to the rule costs a thousand times as much."""
     found, _ = coding._scan(pa.array(texts, pa.large_string()).cast(pa.large_binary()))
     assert found.tolist() == [kind] * len(texts)
 

@@ -430,7 +430,7 @@ def test_a_large_table_is_counted_batch_by_batch(tmp_path) -> None:
 
 
 def test_rows_under_fewer_values_are_counted_as_if_each_had_been_coded_so(hold) -> None:
-    """Of two attributes, neither of which is the first: no axis is in its place by chance."""
+    """Neither of the two attributes is the first, so no axis is in its place by chance."""
     cells, sizes = records(11), {"region": 2, "visits": 3}
     groups = {name: np.arange(UNIVERSE[name].size) % size for name, size in sizes.items()}
     fewer = hr.Universe({n: hr.Integers(0, sizes[n] - 1) if n in sizes else UNIVERSE[n] for n in UNIVERSE.names})

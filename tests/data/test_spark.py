@@ -130,7 +130,7 @@ def test_a_table_goes_on_with_a_new_session_of_spark_after_its_own_is_gone() -> 
 
 @pytest.mark.audit
 def test_a_purchase_fails_with_its_session_of_spark_and_succeeds_with_the_next() -> None:
-    """What was charged for the count that failed is spent, and no more; what is free stays free."""
+    """The charge of the count that failed is spent, and no more. Free answers stay free."""
     session = hr.open(frame_of(rows(400)), universe=UNIVERSE, budget=BUDGET, seed=3, reserve=0.7)
     asked = hr.count(sex="F", age=(2, 5))
     free, spent = session.ask(asked), session.spent

@@ -1,4 +1,4 @@
-"""What Spark's workers are handed, run here on batches as Spark gives them: cells and counts of the table in memory."""
+"""The functions that Spark's workers run, here on batches in Spark's form: they give the cells and counts of the table in memory."""
 
 from __future__ import annotations
 

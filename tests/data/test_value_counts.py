@@ -1,4 +1,4 @@
-"""How often each value occurs: a row counts once in a column, whatever it holds."""
+"""Counts of values: a row counts once in a column, whatever it contains."""
 
 from __future__ import annotations
 

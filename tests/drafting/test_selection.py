@@ -1,4 +1,4 @@
-"""Which values are told: only common ones, and a value that one row alone has with no more than the probability δ."""
+"""The selection of values to name: only common ones, and a value of a single row with probability at most δ."""
 
 from __future__ import annotations
 

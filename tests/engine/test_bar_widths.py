@@ -170,7 +170,7 @@ def test_the_bar_of_a_cell_is_that_of_a_run(event) -> None:
 @pytest.mark.parametrize("m", range(1, 9))
 @pytest.mark.parametrize("is_ordered", [True, False])
 def test_the_parts_of_all_sets_of_values_add_up_to_no_more_than_the_whole(m, is_ordered) -> None:
-    """Of β_j, on two sides: a set of one attribute and the rest of it count once, and one of a pair by itself."""
+    """The parts are those of β_j, on two sides: a set of one attribute and its complement count once, and a pair by itself."""
     masks = ((np.arange(2**m)[:, None] >> np.arange(m)) & 1).astype(bool)
     of_products = 0.5 if is_ordered else 0.9  # lines have 0.4 where there are any
     parts = 2 * np.exp(-error_bars._code([Linear(("a",), (m,), (mask,), None, True) for mask in masks], [is_ordered]))
@@ -205,7 +205,7 @@ def test_an_attribute_without_an_order_has_no_runs() -> None:
 
 @pytest.mark.filterwarnings("error")
 def test_of_very_many_values_any_set_has_a_bar_and_so_has_a_mean_within_it() -> None:
-    """Of 1,500 values there are more sets than a float holds. A set has the bar of its product, or of a table where that is smaller."""
+    """1,500 values have more sets than a float holds. A set has the bar of its product, or of a table if that is smaller."""
     universe, event = hr.Universe(a=hr.Integers(0, 1499), b=hr.Integers(0, 4)), Gaussian(1.0, 20.0)
     bars, known = ErrorBars(universe, BETA), RowCountInterval(10**9, 10**9, 10**9)
     bars.add(Measurement(("a", "b"), np.full((1500, 5), 1e5), event))
@@ -229,7 +229,7 @@ def test_of_very_many_values_any_set_has_a_bar_and_so_has_a_mean_within_it() -> 
 
 @pytest.mark.parametrize("within", [0, 1])
 def test_a_line_within_one_of_two_values_is_one_whichever_it_is(within) -> None:
-    """Of two lines neither is like most: which is flat decides."""
+    """If there are two lines, neither is like the majority, and the flat one decides."""
     table = np.full((5, 2), 0.5)
     for start in (0.0, 0.5):  # a line that begins like the flat one, or not
         table[:, within] = start + np.arange(5) / 10
@@ -239,7 +239,7 @@ def test_a_line_within_one_of_two_values_is_one_whichever_it_is(within) -> None:
 
 
 def test_a_line_within_a_product_has_the_bar_of_a_plane() -> None:
-    """What a mean is made of: α + βi within a product and γ elsewhere. What is no such line has the bar of any table."""
+    """A mean is α + βi within a product and γ elsewhere. A query without such a line has the bar of any table."""
     event, universe = Gaussian(1.0, 20.0), hr.Universe(a=hr.Integers(0, 4), b=hr.Integers(0, 3))
     bars, known = ErrorBars(universe, BETA), RowCountInterval(10**9, 10**9, 10**9)
     bars.add(Measurement(("a", "b"), np.full((5, 4), 1e6), event))
@@ -298,7 +298,7 @@ def test_a_bar_of_a_query_measured_alone_is_the_one_of_the_proof(event) -> None:
 
 
 def overview() -> Overview:
-    """Of all sets of up to two attributes, with noise that differs from set to set."""
+    """Return an overview of all sets of up to two attributes, with noise that differs from set to set."""
     found = []
     for i, s in enumerate(s for s in subsets(UNIVERSE.names, 1) if len(s) <= 2):
         values = np.zeros(UNIVERSE.sizes(s))
@@ -308,7 +308,7 @@ def overview() -> Overview:
 
 @pytest.mark.parametrize("kind", QUESTIONS)
 def test_a_bar_of_an_overview_is_the_one_of_the_proof(kind) -> None:
-    """Of queries on a pair: the family has 7 sets with the empty one, and residuals were rounded to halves of a step."""
+    """For queries on a pair the family has 7 sets with the empty one, and residuals were rounded to halves of a step."""
     known, query = overview(), QUESTIONS[kind].on(UNIVERSE)
     bars = ErrorBars(UNIVERSE, BETA)
     bars.add_overview(known)

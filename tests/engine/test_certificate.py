@@ -1,4 +1,4 @@
-"""What a certificate says holds of every question, asked or not; it moves by at most a row's worth, and is charged as it is drawn."""
+"""A certificate holds for every question, asked or not. It moves by at most one row, and is charged from the record it is drawn from."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def opened(data: HistogramSource, budget: hr.Budget = BUDGETS[2], **options) -> 
 
 
 def masks(size: int, ordered: bool) -> list[np.ndarray]:
-    """Of one attribute: all intervals, or all sets."""
+    """Return the masks of all intervals, or of all sets, of one attribute."""
     if ordered:
         return [np.array([i <= k <= j for k in range(size)]) for i in range(size) for j in range(i, size)]
     return [np.array(chosen, bool) for chosen in itertools.product((0, 1), repeat=size)]

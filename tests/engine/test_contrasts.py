@@ -196,7 +196,7 @@ def test_a_declared_workload_and_a_release_are_measured_alike_everywhere() -> No
 
 
 def test_an_attribute_merged_to_one_group_is_left_out(monkeypatch) -> None:
-    """Of a wide attribute's values all may be too rare to be told apart."""
+    """All values of a wide attribute may be too rare to be told apart."""
     monkeypatch.setattr(value_groups, "group_rare", lambda counts, least: np.zeros(len(counts), np.int64))
     universe = hr.Universe(w=hr.Integers(0, 24), a=hr.Integers(0, 4), f=hr.Flag())
     data = HistogramSource(universe, np.full(universe.shape, 8))

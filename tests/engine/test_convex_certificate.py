@@ -79,7 +79,7 @@ def most_misses(sessions: int) -> int:
 
 
 def test_declared_losses_have_bounds_that_hold_and_would_not_if_the_noise_were_forgotten(monkeypatch) -> None:
-    """Of 8 sessions; with the quantile on the wrong side nearly all fail."""
+    """In 8 sessions; with the quantile on the wrong side nearly all fail."""
     data, sessions = table(), 8
     assert sum(missed(data, opened(data, seed)) for seed in range(sessions)) <= most_misses(sessions)
     right = loss_certificate.quantile
@@ -89,7 +89,7 @@ def test_declared_losses_have_bounds_that_hold_and_would_not_if_the_noise_were_f
 
 
 def _any_of_them(worth):
-    """Whether a certificate is worth buying is decided with the right quantile."""
+    """Wrap the decision to buy a certificate, so that it is made with the right quantile."""
     return lambda known, question, reach, *rest: worth(known, question, abs(reach), *rest)
 
 

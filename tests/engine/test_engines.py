@@ -1,4 +1,4 @@
-"""What every engine must do, run over all of them; and a session taken up again from its ledger.
+"""The contract of every engine, and of a session that is resumed from its ledger.
 
 A new engine: add how it is opened to ENGINES.
 """
@@ -83,7 +83,7 @@ STREAM_CASES = [case for case in CASES if case.values[0] in STREAMS]
 
 
 def said(session: hr.Session, query: hr.Query, **given: Any) -> Any:
-    """What an analyst hears, to the last bit; or the refusal."""
+    """Return what an analyst hears, to the last bit, or the refusal."""
     try:
         answer = session.ask(query, **given)
     except hr.HedgerowError as refusal:

@@ -1,4 +1,4 @@
-"""What an engine promises, it can keep; what it says comes from released values alone; what is taken up is what was there."""
+"""Engines keep their promises, answer from released values alone, and are the same when they are resumed."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ REGRESSION = hr.minimize(hr.losses.Squared(target="a", features=["b", "c"]), hr.
 
 
 def table(rows: int, seed: int = 0) -> HistogramSource:
-    """Of exactly so many rows, far from uniform, and from that of another seed."""
+    """Return a table of exactly this number of rows, far from uniform and from the table of another seed."""
     shares = np.random.default_rng(seed).dirichlet(np.full(UNIVERSE.size, 0.3))
     counts = np.floor(rows * shares).astype(np.int64)
     counts[0] += rows - counts.sum()
@@ -85,7 +85,7 @@ def asked_of(question: hr.Query) -> BoundMinimize:
 
 @pytest.mark.parametrize("budget", [APPROXIMATE, PURE, PRIVATE_N], ids=["approximate", "pure", "n private"])
 def test_a_prefit_goes_the_same_way_on_any_table_once_its_releases_are_there(budget) -> None:
-    """What it measures next, and with how much noise, follows from what was released, and from nothing else of the table."""
+    """The next measurement and its noise follow from released values, and from nothing else about the table."""
     for seed in range(4):
         first = opened(table(40_000, seed), budget)
         for other in (even(40_000), table(40_000, seed + 10)):
@@ -203,7 +203,7 @@ def test_no_coefficient_has_a_bar_that_rests_on_what_a_user_says_of_a_loss() -> 
 
 
 class Counting(Seeded):
-    """How often each receipt was drawn from."""
+    """Noise that counts the draws from each receipt."""
 
     def __init__(self, seed: int) -> None:
         super().__init__(seed)
@@ -311,7 +311,7 @@ def test_below_the_guard_a_convex_answer_has_the_bar_of_as_many_rows() -> None:
 @pytest.mark.parametrize("kind", ["Squared", "Logistic"])
 @pytest.mark.parametrize("distance", [0.05, 0.3])
 def test_the_worst_table_at_a_distance_has_no_more_excess_risk_than_is_stated(kind, distance) -> None:
-    """Of a flag's mean, where the worst is known: all of the distance from one value to the other."""
+    """For the mean of a flag the worst table is known: the whole distance moves from one value to the other."""
     universe = hr.Universe(y=hr.Flag())
     question = hr.minimize(getattr(hr.losses, kind)(target="y"), hr.Box(-1.0, 1.0)).on(universe)
     hypothesis = Hypothesis(universe)

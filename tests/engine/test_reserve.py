@@ -1,4 +1,4 @@
-"""What is kept for purchases where the owner does not say: a public rule."""
+"""The reserve for purchases follows a public rule if the owner does not set it."""
 
 from __future__ import annotations
 

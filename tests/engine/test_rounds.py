@@ -1,4 +1,4 @@
-"""What is chosen and measured after an overview: the residuals of what it leaves unknown."""
+"""Rounds after an overview choose and measure the residuals that the overview leaves unknown."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ def test_what_few_values_gain_costs_questions_about_all_attributes_alike_less_th
 
 @pytest.mark.parametrize("neighbours", ["replace", "add-remove"])
 def test_bars_are_those_of_the_overview_and_a_session_taken_up_has_them_again(neighbours) -> None:
-    """What is measured later is chosen by what came out: no bar rests on its noise."""
+    """Later measurements are chosen by earlier results, so no bar rests on their noise."""
     data, budget = table(), hr.Budget(1.0, 1e-6, neighbours)
     session = hr.open(data, universe=UNIVERSE, budget=budget, seed=0)
     learned = session._engine.knowledge.learned
@@ -216,7 +216,7 @@ def test_of_few_rows_no_certificate_is_bought_and_nobody_is_promised_its_part() 
 
 
 def test_what_the_table_holds_can_be_told_by_no_pair() -> None:
-    """Of the table of these tests."""
+    """The table is the one of these tests."""
     counts = table().marginal(PARITY) / ROWS
     for pair in itertools.combinations(range(3), 2):
         away = next(i for i in range(3) if i not in pair)

@@ -255,7 +255,7 @@ def test_what_is_measured_of_single_values_is_believed_of_them() -> None:
 
 
 def test_bars_of_merged_values_have_half_of_beta_each_whatever_was_merged(monkeypatch) -> None:
-    """Whether something was merged is decided by noise, so it must not decide who has how much of β."""
+    """Noise decides the merges, so they must not decide the parts of β."""
     monkeypatch.setattr(merging_module, "group_rare", lambda counts, least: np.arange(counts.size))
     session = opened()
     known = session._engine.knowledge

@@ -161,7 +161,7 @@ def wide(attributes: int) -> hr.Universe:
 
 
 def test_the_room_of_many_attributes_follows_from_their_values(monkeypatch) -> None:
-    """Of 40 attributes with 80 values a model of 88 cells has room where 88 × 80 are allowed, and one of 89 has not; of few it has."""
+    """For 40 attributes of 80 values, 88 × 80 cells have room for a model of 88 cells and not for one of 89; few attributes do."""
     names = ("a0", "a1", "a2", "a3")  # in one clique, and 36 others of two cells each
     for messages, fits in ((88 * 80, True), (88 * 80 - 1, False)):
         monkeypatch.setattr(free_answers, "ROOM_MESSAGES", messages)

@@ -116,7 +116,7 @@ def test_the_same_audit_notices_half_the_noise(name) -> None:
 @pytest.mark.audit
 @pytest.mark.parametrize("name", [*CASES, *LONGER])
 def test_a_long_audit_notices_three_times_epsilon(name, neighbours="replace") -> None:
-    """Where the certificate has slack of its own: half the noise of twice ε."""
+    """The certificate has slack of its own: half the noise of twice ε."""
     case = (CASES | LONGER)[name]
     claim = dataclasses.replace(case.claim(LONG), neighbours=neighbours)
     paid = dataclasses.replace(claim, epsilon=3 * claim.epsilon)
@@ -129,7 +129,7 @@ def test_a_long_audit_notices_three_times_epsilon(name, neighbours="replace") ->
 
 
 def refuted(p: float, q: float, claim: Budget, runs: int) -> bool:
-    """Whether an event of these probabilities refutes the claim, but for a chance of MISS, in the runs that test it."""
+    """Return True if an event of these probabilities refutes the claim in the runs that test it, except with probability MISS."""
     tests, error = runs - runs // 4, (1 - CONFIDENCE) / 2
     fewest, most = binom.ppf(MISS / 2, tests, p), binom.isf(MISS / 2, tests, q)
     low, high = clopper_pearson(int(fewest), tests, error)[0], clopper_pearson(int(most), tests, error)[1]

@@ -140,7 +140,7 @@ def stretched(n: int, theta: tuple[float, ...]) -> tuple[np.ndarray, np.ndarray]
 
 
 def excess_of(over: sets.ConvexSet, X: np.ndarray, y: np.ndarray, *thetas: np.ndarray) -> list[float]:
-    """Of the mean squared error over the best of the set, which the linear minimiser proves to be it."""
+    """Return the mean squared error minus the least one in the set, which the linear minimizer proves to be least."""
     H, c = X.T @ X / len(y), X.T @ y / len(y)
     best = ahead = over.project(np.zeros(5))
     largest = float(np.linalg.eigvalsh(H)[-1])
@@ -173,7 +173,7 @@ def test_the_risk_of_objective_perturbation_is_bounded_where_the_set_binds(name,
 
 
 def test_the_bound_of_objective_perturbation_follows_the_width_of_the_set() -> None:
-    """Of an ℓ1 ball it grows with √log p, of an ℓ2 ball with √p."""
+    """For an ℓ1 ball the bound grows with √log p, for an ℓ2 ball with √p."""
     bounds = {}
     for over in (sets.L1Ball(1.0), sets.L2Ball(1.0)):
         for p in (8, 512):

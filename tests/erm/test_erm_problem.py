@@ -1,4 +1,4 @@
-"""What every solver shares: refusals that say nothing about rows, clipping, exact sums, and who pays."""
+"""The shared parts of every solver: refusals that say nothing about rows, clipping, exact sums, and payment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a plan of a solver states, worked out again: what one row does, what noise is for, and the bound of the theorem."""
+"""The statements of a solver's plan, derived again: the effect of one row, the noise, and the bound of the theorem."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ def test_within_a_set_the_distance_allows_for_what_a_long_tilt_does_to_the_proof
 
 
 def test_hiding_the_distance_to_the_minimum_takes_about_a_hundredth_of_the_bound_within_a_set() -> None:
-    """Where the minimum can be computed as near as that takes: with many rows, and a small budget."""
+    """With many rows and a small budget, so that the minimum can be computed as closely as the comparison needs."""
     budget, n = Budget(0.01, 1e-6), 10**6
     about: dict[str, Any] = {"loss": losses.Logistic(), "over": L2Ball(1.0), "row_bound": 1.0, "norm": "l2"}
     problem = prepare_problem(
@@ -308,7 +308,7 @@ def test_no_weight_has_a_much_better_bound_than_the_one_that_is_chosen(n, reach,
 
 @pytest.mark.parametrize("neighbours", ["replace", "add-remove"])
 def test_the_choice_among_solvers_compares_the_bound_that_mirror_descent_has_with_many_steps(neighbours) -> None:
-    """Of a smooth loss, where noise is nearly all of it: of a small budget, and of so many steps that they alone are near."""
+    """For a smooth loss whose bound is nearly all noise: with a small budget, and with so many steps that only they come near."""
     budget = Budget(0.1, 1e-6, neighbours)
     problem = made(budget, expected_rows=None if neighbours == "replace" else ROWS)
     plan = MirrorDescent(iterations=5000).plan(problem, all_of(budget))

@@ -1,4 +1,4 @@
-"""What workers do with rows, run here on batches as Spark gives them: the sums of the same rows in memory, to the last bit."""
+"""The functions that workers run on rows, here on batches in Spark's form: they give the sums of the same rows in memory, to the last bit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What one row holds decides nothing but its own part: not whether a call succeeds, nor how other rows are read or added."""
+"""The values of a row decide its own part alone: not whether a call succeeds, nor how other rows are read or added."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What drafts a universe, held to its sensitivities (``neighbouring``). A table here is how often each text occurs."""
+"""Drafts of a universe keep to their sensitivities (``neighbouring``). A table here is the number of times each text occurs."""
 
 from __future__ import annotations
 

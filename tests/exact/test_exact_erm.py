@@ -282,7 +282,7 @@ def test_minima_that_were_not_found_are_noticed(kind: str, monkeypatch: pytest.M
 
 @pytest.mark.parametrize("radius", [0.05, 0.5, 50.0])
 def test_a_minimum_is_within_its_distance_whether_or_not_the_set_binds(radius: float) -> None:
-    """What output perturbation is billed for besides 2L/Λ. Long descent finds the same minimum, by other steps."""
+    """Output perturbation is billed for this distance besides 2L/Λ. A long descent finds the same minimum by other steps."""
     over, Λ, distance = sets.L2Ball(radius), 0.5, 1e-7
     table = rows([([1.0, 0.0, 0.0], 0.9), ([0.2, 0.9, 0.0], 0.8), ([0.0, 0.0, 0.3], -0.5)])
     problem = prepared(*table, losses.Huber(), over, APPROXIMATE["replace"])

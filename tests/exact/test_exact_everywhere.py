@@ -1,4 +1,4 @@
-"""That every place which draws is held to its sensitivity, and that what is wrong would be noticed."""
+"""Every place that draws is held to its sensitivity, and a wrong sensitivity would be noticed."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ SINGLE = [hr.marginal(name) for name in U.names]
 
 
 def opening(budget: Budget) -> set[str]:
-    """Where the opening draws for a workload of single attributes: an overview, and n where it is private."""
+    """Return the places where the opening draws for a workload of single attributes: an overview, and n if it is private."""
     return {MEASURE} if budget.pure else {OVERVIEW, RESIDUAL} if budget.neighbours == "add-remove" else {OVERVIEW}
 
 

@@ -1,4 +1,4 @@
-"""What is drawn from a few rows at random, held to its sensitivity: neighbours are compared on the same rows."""
+"""Draws from a few random rows keep to their sensitivity: neighbours are compared on the same rows."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def test_one_row_moves_what_is_drawn_by_no_more_than_is_billed(name: str) -> Non
 
 
 def test_with_replacement_a_row_that_is_drawn_j_times_moves_the_sum_by_j_and_no_more() -> None:
-    """Which is what its loss is worked out for: the event's sensitivity is of one row of the sample."""
+    """The loss is computed for this: the event's sensitivity is of one row of the sample."""
     rows = 3
     plan = subsampled.affordable(rows, epsilon=1e-5, size=5, beta=0.1, replace=True)
     case = Case(

@@ -147,7 +147,7 @@ def smallest(budget: Budget) -> Case:
 
 
 def theory(budget: Budget) -> Case:
-    """Where n is private, it is estimated first."""
+    """A case of the theory profile. A private n is estimated first."""
     asked = [count(a=0), marginal("b"), count(a=1, c=1)]
 
     def run(counts: np.ndarray, ledger: Any, noise: Any) -> Any:

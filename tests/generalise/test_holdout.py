@@ -452,7 +452,7 @@ def test_what_a_split_of_the_budget_would_lose_is_of_noise_that_costs_all_of_it(
 
 
 def test_an_interval_leaves_room_for_what_values_lose_as_whole_units(monkeypatch) -> None:
-    """Where the interval of what was rounded is that alone, the mean of the values themselves is in it."""
+    """Even if the interval of the rounded values is a single point, it contains the mean of the values themselves."""
     monkeypatch.setattr(
         widths, "interval", lambda plan, before, after, rows, *_: (rows / plan.rows, rows / plan.rows, "")
     )

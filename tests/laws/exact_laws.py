@@ -47,7 +47,7 @@ def gaussian_below(k: np.ndarray, s: float) -> np.ndarray:
 
 
 def uniforms(noise: np.ndarray, event: Laplace | Gaussian, rng: np.random.Generator) -> np.ndarray:
-    """What noise in rows, of this event, becomes: uniform if it has the event's law. It must be on the grid."""
+    """Transform noise in rows to numbers that are uniform if it has the law of the event. It must be on the grid."""
     k = np.asarray(noise, dtype=float).ravel() / event.grid
     assert np.array_equal(k, np.rint(k)), "noise off its grid"
     below = functools.partial(laplace_below if isinstance(event, Laplace) else gaussian_below, s=spread_of(event))
@@ -70,7 +70,7 @@ def wrong_scale(kind: type, times: float) -> np.ndarray:
 
 
 def draws_needed(right: np.ndarray, wrong: np.ndarray) -> int:
-    """How many draws a chi-square test at FALSE_FAIL needs to miss ``wrong`` with probability at most FALSE_PASS."""
+    """Return the number of draws with which a chi-square test at FALSE_FAIL misses ``wrong`` with probability at most FALSE_PASS."""
     freedom, effect = right.size - 1, float(((wrong - right) ** 2 / right).sum())
     critical = stats.chi2.isf(FALSE_FAIL, freedom)
     count = math.ceil(20 / right.min())
@@ -85,7 +85,7 @@ ROUGHLY = (0.5, 2.0)
 
 @functools.cache
 def needed_roughly(kind: type) -> int:
-    """How many draws tell each of ROUGHLY from the right scale, by the coarse bins."""
+    """Return the number of draws that tell each of ROUGHLY from the right scale, by the coarse bins."""
     law, right = (stats.laplace if kind is Laplace else stats.norm), np.diff(np.concatenate([[0.0], COARSE, [1.0]]))
     bins = [np.diff(np.concatenate([[0.0], law.cdf(law.ppf(COARSE) / times), [1.0]])) for times in ROUGHLY]
     return max(draws_needed(right, wrong) for wrong in bins)
@@ -93,12 +93,12 @@ def needed_roughly(kind: type) -> int:
 
 @functools.cache
 def needed_for_scales(kind: type) -> int:
-    """How many draws tell each of SCALES from the right one."""
+    """Return the number of draws that tell each of SCALES from the right one."""
     return max(draws_needed(RIGHT, wrong_scale(kind, times)) for times in SCALES)
 
 
 def p_value(counts: np.ndarray, right: np.ndarray) -> float:
-    """Of a chi-square test of counts against probabilities."""
+    """Return the p-value of a chi-square test of counts against probabilities."""
     total = counts.sum()
     assert right.min() * total >= 20 * (1 - 1e-9), f"{total} draws are too few for bins as thin as {right.min():.2g}"
     return float(stats.chi2.sf(((counts - total * right) ** 2 / (total * right)).sum(), right.size - 1))

@@ -90,7 +90,7 @@ class RecordedSeeded(_Recording, Seeded):
 def measured_noises(
     engine: Any, data: Any, entries: Sequence[Entry] = ()
 ) -> list[tuple[Laplace | Gaussian, np.ndarray]]:
-    """What the practical engine has measured and answers from, minus what the data say: its noise, on the event's grid.
+    """Return the noise of the practical engine: its measurements minus the data, on the grid of the event.
 
     Residuals that were one draw, as the ledger's ``entries`` tell, are one again.
     """

@@ -60,7 +60,7 @@ def test_the_tail_of_laplace_noise_is_nearly_the_least_that_its_proof_allows() -
 
 @pytest.mark.parametrize("step", [0.01, 0.2, 0.25])
 def test_discrete_noise_has_at_most_twice_the_normal_tail_of_a_little_more_variance(step) -> None:
-    """Of a sum of three with weights that no lattice fits, exactly: they are counted on their grid."""
+    """The tail of a weighted sum of three, with weights that fit no lattice, is computed exactly on their grid."""
     weights, grid = (
         np.array([1.0, math.sqrt(2), -math.sqrt(3)]) / math.sqrt(6),
         np.arange(-int(9 / step), int(9 / step) + 1),
@@ -94,7 +94,7 @@ def test_a_laplace_tail_is_never_below_the_quantile_and_at_most_two_fifths_wider
 
 
 def test_the_noise_in_a_plane_is_beyond_its_tail_as_often_as_stated_and_a_fifth_less_would_be_too_little() -> None:
-    """Of Gaussian noise e^(−z²/2), and at most twice that on a grid; of a coarse grid by the norm of a vector of two."""
+    """The tail of Gaussian noise is e^(−z²/2), at most twice that on a grid; a coarse grid uses the norm of a vector of two."""
     for x in (4.0, 9.0, 16.0):
         assert (
             math.exp(-(_plane_tail(x, 0.1) ** 2) / 2)
@@ -447,7 +447,7 @@ def test_the_largest_of_a_slope_less_its_curvature_is_covered_and_little_more(a,
 
 @pytest.mark.parametrize("variation", [0.01, 0.05, 0.1])
 def test_the_bound_by_variation_covers_the_worst_table_and_at_most_fifteen_times_more(variation) -> None:
-    """Of a mean, the worst table as far away in total variation has that share of its rows moved from one end to the other."""
+    """For a mean, the worst table at a distance in total variation has that share of its rows moved from one end to the other."""
     universe = hr.Universe.from_sizes({"y": 5})
     bound = hr.minimize(hr.losses.Squared(target="y"), hr.Box(-1.0, 1.0)).on(universe)
     believed = np.array([0.15, 0.2, 0.3, 0.2, 0.15])

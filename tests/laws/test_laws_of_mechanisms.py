@@ -451,7 +451,7 @@ def test_the_gap_that_is_released_is_the_difference_and_both_noises(made) -> Non
 
 @both_if_long
 def test_the_small_database_is_chosen_with_the_probabilities_of_its_distances(made) -> None:
-    """Of all databases of two rows over three cells: scores worked out here, ε as billed. Power against 0.5 and 2."""
+    """All databases of two rows over three cells, with scores computed here and ε as billed. Power against 0.5 ε and 2 ε."""
     universe = hr.Universe.from_sizes({"a": 3})
     data = HistogramSource(universe, np.array([30, 12, 6]))
     queries = [hr.count(a=i).on(universe) for i in range(3)]

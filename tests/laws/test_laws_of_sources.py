@@ -66,7 +66,7 @@ def test_noise_has_the_scale_and_the_grid_that_were_billed(made, kind, cells) ->
 
 
 class Broken(Seeded):
-    """What a defect of a source would be, by name."""
+    """A source of noise with one defect, chosen by name."""
 
     def __init__(self, defect: str, times: float = 1.0) -> None:
         super().__init__(4)
@@ -283,7 +283,7 @@ def test_two_processes_never_draw_the_same() -> None:
 
 @pytest.mark.parametrize("how", [hr.open, hr.release], ids=["open", "release"])
 def test_a_session_without_a_seed_draws_what_no_other_session_drew(how) -> None:
-    """Of tables of four cells and noise of a standard deviation above 10: equal ones have a chance below 10^-6."""
+    """Tables have four cells, and noise a standard deviation above 10: two equal draws have a chance below 10^-6."""
     table = Table(frame(2000), SMALL)
 
     def draws(**seed) -> set[tuple[float, ...]]:

@@ -56,7 +56,7 @@ def opened(url: str, *, guard: float = 0.15, **options: Any) -> hr.Session:
 
 
 def warm_up() -> None:
-    """What is compiled is compiled once, before there are many processes."""
+    """Compile once, before there are many processes."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         session = hr.open(TABLE, universe=UNIVERSE, budget=BUDGET, guard=0.15, reserve=0.3, workload=hr.marginals(1))
@@ -244,7 +244,7 @@ class Lives:
 
 
 def _is_there(url: str) -> bool:
-    """Whether it has its first line: a life may end before."""
+    """Return True if the ledger has its first line: a process may end before it is written."""
     with contextlib.suppress(hr.HedgerowError):
         read(url).close()
         return True

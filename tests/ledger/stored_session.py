@@ -51,7 +51,7 @@ def spent(session: hr.Session) -> list[float]:
 
 
 def believed(session: hr.Session) -> list[Any]:
-    """What the fit of each block believes of two tables, as a function of the entries alone."""
+    """Return two tables of the fit of each block, as a function of the entries alone."""
     engines = [block.engine for block in session.blocks.values()]
     return [engine.hypothesis.marginal(names).tolist() for engine in engines for names in (("a", "c"), ("b", "c"))]
 
@@ -65,7 +65,7 @@ def answers(session: hr.Session) -> list[list[Any]]:
 
 
 def expected(kind: str) -> dict[str, Any]:
-    """What the stored ledger had spent and answered when it was made."""
+    """Return what the stored ledger had spent and answered when it was made."""
     found: dict[str, Any] = json.loads((FIXTURES / f"{kind}-{VERSION}.json").read_text())
     return found
 

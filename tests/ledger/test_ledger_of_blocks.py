@@ -90,7 +90,7 @@ def test_a_session_of_blocks_is_taken_up_with_the_same_answers_for_nothing(fresh
 
 
 def test_answers_of_before_snapshots_and_without_them_are_the_same(monkeypatch) -> None:
-    """Whether the state of the engine was kept or is worked out from all entries again, with its prior as it was."""
+    """The engine's state may be read from a snapshot or computed from all entries again, with its prior unchanged."""
     url = sqlite_url()
     first = opened(url)
     heard = everything(first)
@@ -262,7 +262,7 @@ def grow(url: str, log: Log, at: int) -> None:
 
 @everywhere
 def test_killed_at_any_step_of_an_append_nothing_is_unbilled_and_nothing_is_asked_twice(fresh) -> None:
-    """What a life drew is in the ledger of its block; the next goes on, and what it had answered is said again."""
+    """The draws of a killed process are in the ledger of its block. The next process continues and repeats earlier answers."""
     url, heard = fresh(), []
     with tempfile.TemporaryDirectory() as folder:
         log = Log(Path(folder) / "log")

@@ -540,7 +540,7 @@ def test_extremes_are_found_and_a_value_that_is_not_finite_is_noticed_anywhere(s
 
 
 def test_raking_gives_records_the_weights_of_a_table() -> None:
-    """Of some of their attributes, in the table's order; records that share a cell keep their proportions."""
+    """The table is of some attributes, in its own order; records that share a cell keep their proportions."""
     rng = np.random.default_rng(12)
     columns = np.stack([rng.integers(0, m, 500) for m in (3, 4, 2, 5)]).astype(np.int32)
     target, before = rng.dirichlet(np.ones(30)), rng.random(500)

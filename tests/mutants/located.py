@@ -33,7 +33,7 @@ def changed(text: str, where: str, old: str, new: str) -> str:
 
 
 def spans(text: str, where: str, old: str) -> list[Span]:
-    """Where a fragment is in a function, a class or the constant of that name; "" is the whole module."""
+    """Return the places of a fragment in a function, a class or the constant of that name; "" is the whole module."""
     module = _module(text)
     areas = [(0, len(text))] if not where else module.areas.get(where, [])
     pattern = _parsed(old)

@@ -1,4 +1,4 @@
-"""What a mutant is: a small change to the library that would harm a user, and the tests that must notice it."""
+"""A mutant: a small change to the library that would harm a user, and the tests that must notice it."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ def chances(epsilon: float, beta: float) -> list[float]:
 def test_a_mechanism_of_two_answers_is_not_below_the_bound_of_one_count_and_is_below_twice_the_bound(
     epsilon, beta
 ) -> None:
-    """Of n rows, n odd, the answers (n − 1)/2 and (n + 1)/2 err by (n − 1)/2 at most, if the right one is given at both ends."""
+    """For odd n the answers (n − 1)/2 and (n + 1)/2 err by at most (n − 1)/2 rows, if the right one is given at both ends."""
     larger = chances(epsilon, beta)
     n = len(larger) - 1
     for p, q in itertools.pairwise(larger):  # a row more or less, or another: ε for both answers

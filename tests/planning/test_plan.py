@@ -62,7 +62,7 @@ CASES = [  # the fits plan many steps, so they are tried at one budget
 
 @pytest.mark.parametrize(("mechanism", "unknown", "budget"), CASES)
 def test_every_quantity_is_found_from_all_others(mechanism: Mechanism, unknown: Unknown, budget: hr.Budget) -> None:
-    """What is found is enough, and 5 % less of it (of questions: more) is not."""
+    """The value found is enough, and 5 % less (of questions: more) is not."""
     goal = goal_of(mechanism, budget)
     found = solved(EVERY.index(mechanism), unknown, budget)
     if found is None or found in (0.0, 1.0, LEAST_BETA, LEAST_DELTA, LEAST_EPSILON, QUERIES_AT_MOST):

@@ -241,7 +241,7 @@ def test_the_cost_of_less_noise_than_all_is_its_own_epsilon() -> None:
 
 @pytest.mark.parametrize("part", [1.0, 0.5])
 def test_a_millionth_of_epsilon_and_of_delta_is_kept_for_noise_on_a_grid(part) -> None:
-    """What is certified by the formula of continuous noise: at the last μ that fits, at half of it, and not just above."""
+    """The formula of continuous noise certifies the last μ that fits and half of it, and refuses one just above."""
     kept, ε, δ = 1 - 1e-6, APPROXIMATE.epsilon, APPROXIMATE.delta
     μ = part * gaussian_mu(ε * kept, δ * kept)
     cost = OneCallLedger(APPROXIMATE).charge(Gaussian(1.0, (1 + 1e-9) / μ, 2.0**-20)).cost

@@ -140,7 +140,7 @@ def power_series(x: Fraction) -> Fraction:
     ("order", "z", "rate"), [(2, 10**6, 1e-3), (3, 10**4, 2.0**-30), (20, 10**6, 0.25), (64, 100, 1e-9)]
 )
 def test_rounding_makes_no_loss_on_a_sample_free(order, z, rate) -> None:
-    """Of one step it is far below the last digit of 1; of 10^16 it is not."""
+    """For one step the loss is far below the last digit of 1; for 10^16 steps it is not."""
     q = Fraction(rate)
     terms = (
         math.comb(order, i) * (1 - q) ** (order - i) * q**i * power_series(Fraction(i * i - i, 2 * z * z))

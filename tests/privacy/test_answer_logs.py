@@ -1,4 +1,4 @@
-"""What every log of answers keeps: the last answer to a question, in the order given, and to no other question.
+"""The contract of every log of answers: it has the last answer to each question, in the order given.
 
 A new one is tested by one line in ``LOGS``: how to open a session whose ledger has it.
 """

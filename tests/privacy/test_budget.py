@@ -1,4 +1,4 @@
-"""What a budget refuses, what its neighbours imply for sensitivities, and what events cost in its currency."""
+"""Budgets: their refusals, the sensitivities that follow from their neighbours, and the cost of events in their currency."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every filter keeps: it admits from public facts, admitting spends nothing, and counting is exact.
+"""The contract of every filter: it admits from public facts, admitting spends nothing, and counting is exact.
 
 A new filter is tested by one line in ``FILTERS``: how to make it, what it can spend on the events of a maker, and the maker.
 """

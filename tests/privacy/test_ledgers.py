@@ -1,4 +1,4 @@
-"""What every ledger keeps: it refuses or records before anything is drawn, and nothing is drawn that it did not sell.
+"""The contract of every ledger: it refuses or records before anything is drawn, and nothing is drawn without its receipt.
 
 A new ledger is tested by one line in ``LEDGERS`` (and, if it pays for more than one call, in ``MANY``): how to open one on
 a budget, with a slack. What is said of ``Accountant`` by name, below, is its arithmetic.

@@ -1,4 +1,4 @@
-"""What every log keeps: entries in order, added and completed and never taken back, as durable as the log is.
+"""The contract of every log: entries are kept in order, added and completed and never taken back, as durably as the log promises.
 
 A new log is tested by one line in ``LOGS``: a ledger that has one.
 """
@@ -32,7 +32,7 @@ def entry(number: int, *released: object, cost: float = 0.1) -> Entry:
 
 
 def kept(ledger: Ledger) -> list[str]:
-    """What one finds who opens the log next."""
+    """Return the entries that the next reader of the log finds."""
     if isinstance(ledger, Durable):
         return [wire.dumps(e) for e in Durable(ledger._store, ledger.budget).entries()]
     return [wire.dumps(e) for e in ledger._parts.log.entries]

@@ -89,7 +89,7 @@ def probabilities(cdf, spread: float, ends: np.ndarray) -> np.ndarray:
 
 
 def draws_needed(right: np.ndarray, wrong: np.ndarray) -> int:
-    """How many draws a chi-square test at FALSE_FAIL needs to miss `wrong` with probability at most FALSE_PASS."""
+    """Return the number of draws with which a chi-square test at FALSE_FAIL misses `wrong` with probability at most FALSE_PASS."""
     df = right.size - 1
     critical = stats.chi2.isf(FALSE_FAIL, df)
     effect = float(((wrong - right) ** 2 / right).sum())

@@ -1,4 +1,4 @@
-"""What every source of noise keeps: it draws against a receipt alone, each event once, in the order of the charge.
+"""The contract of every source of noise: it draws only against a receipt, each event once, in the order of the charge.
 
 A new source is tested by one line in ``SOURCES``, and a new kind of event by one in ``EVENTS``, with all that may be drawn
 once it is paid for. That the draws follow their laws is in test_noise.

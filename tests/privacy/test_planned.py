@@ -64,7 +64,7 @@ def rare(loss: float, rho: float) -> exact.Pair:
         return exact.Pair(np.array([log, math.log1p(-p)]), np.array([log - loss, math.log1p(-q)]))
 
     def most(log: float) -> float:
-        """Of D_α/α, either way."""
+        """Return the largest D_α/α, in either direction."""
         (p, r), (q, s) = law(log).log_p, law(log).log_q
         α = ORDERS
         one, two = (
@@ -115,7 +115,7 @@ def test_a_thousandth_more_would_be_above_what_is_proved(epsilon, delta, share) 
 
 @pytest.mark.parametrize("tail", [0.3, 1e-2, 1e-4])
 def test_all_that_is_above_the_cells_counts_as_lost(tail) -> None:
-    """Where all else tells all, whatever Z is, the bound is the whole probability of Z: that of its cells and of its tail."""
+    """If everything else reveals the row whatever Z is, the bound is the whole probability of Z: of its cells and its tail."""
     assert mixed_delta(1e-12, 1e3, 0.0, tail) == pytest.approx(1.0, rel=1e-9)
 
 
@@ -498,7 +498,7 @@ def test_planned_noise_is_on_a_grid_that_holds_the_largest_counts() -> None:
 
 
 def test_a_very_large_table_is_answered_as_it_is() -> None:
-    """Of 2^49 rows counts must not be cut off by a grid that is too fine for them."""
+    """Counts of 2^49 rows must not be cut off by a grid that is too fine for them."""
     rng = np.random.default_rng(1)
     few = rng.multinomial(2**20, np.full(6, 1 / 6)).reshape(2, 3)
     universe = hr.Universe.from_sizes({"a": 2, "b": 3})

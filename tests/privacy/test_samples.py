@@ -1,4 +1,4 @@
-"""What secret samples of a few rows cost: the exact loss of the worst neighbours, worked out from the law of what comes out."""
+"""The cost of secret samples of a few rows: the exact loss of the worst neighbours, from the law of the outputs."""
 
 from __future__ import annotations
 

@@ -256,7 +256,7 @@ def test_no_sequence_of_four_hundred_loses_more_than_the_budget_promises() -> No
 
 
 def overspent(share: float) -> float:
-    """Of a ledger that lets so much more of planned noise pass than there is."""
+    """Return δ(ε) over the δ of the budget, for a ledger that lets this multiple of the planned noise pass."""
     budget = Budget(1.0, 1e-6)
     event = budget.plan_noise(gaussian(np.random.default_rng(0), 0.98 * budget.total, budget, 0), 0.98)  # type: ignore[arg-type]
     assert isinstance(event, Planned)

@@ -1,4 +1,4 @@
-"""What is composed of linear answers lies between its ends on every table that the bars of its parts allow, wherever in their bins values are."""
+"""Composed questions lie between their ends on every table that the bars of their parts allow, wherever in their bins values are."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a predicate on values says of the cells that hold them."""
+"""A predicate on values, as it is read on the cells that contain them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ attributes = st.one_of(
 
 
 def satisfies(predicate, value: float) -> bool:
-    """Of a value as it counts, by the definition."""
+    """Return True if the value satisfies the predicate, by the definition."""
     if isinstance(predicate, hr.not_):
         return not satisfies(predicate.predicate, value)
     if isinstance(predicate, tuple):

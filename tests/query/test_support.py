@@ -1,4 +1,4 @@
-"""What an answer rests on is read off the measured sets alone, and said in words."""
+"""The basis of an answer follows from the measured sets alone, and is stated in words."""
 
 from __future__ import annotations
 

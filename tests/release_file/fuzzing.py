@@ -133,7 +133,7 @@ def with_blocks() -> hr.Session:
 
 @dataclass(frozen=True)
 class Fuzzed:
-    """How many mutated files were refused and how many were read, and the most memory that reading one took."""
+    """The numbers of mutated files that were refused and read, and the most memory that reading one took."""
 
     files: int
     refused: int

@@ -1,4 +1,4 @@
-"""What the audits of whole mechanisms rest on: with the same noise on either neighbour, what is drawn moves by nearly all that is billed."""
+"""The basis of audits of whole mechanisms: with equal noise on both neighbours, draws move by nearly the billed sensitivity."""
 
 import math
 

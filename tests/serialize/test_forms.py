@@ -1,4 +1,4 @@
-"""What is stored or sent comes back as it was, has one text, and nothing else is believed."""
+"""Stored and sent objects come back unchanged and have one text, and every other text is refused."""
 
 from __future__ import annotations
 

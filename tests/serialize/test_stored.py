@@ -1,4 +1,4 @@
-"""What is stored keeps its bytes, one module writes JSON, and a new form is one entry."""
+"""Stored forms keep their bytes, one module writes JSON, and a new form is one entry."""
 
 from __future__ import annotations
 

@@ -107,7 +107,7 @@ def random_question(rng: np.random.Generator, universe: hr.Universe) -> hr.Query
 
 
 def is_missed(answer: hr.Answer, truth: Any, shrunk: float = 1.0) -> bool:
-    """Whether the truth is outside the bar. Where nothing is in a mean, there is no truth."""
+    """Return True if the truth is outside the bar. A mean over no rows has no truth."""
     if answer.error is None:
         return False
     value, bar = np.asarray(answer.value), np.asarray(answer.error) * shrunk
@@ -119,7 +119,7 @@ def is_missed(answer: hr.Answer, truth: Any, shrunk: float = 1.0) -> bool:
 
 
 def worst(session: hr.Session, frame: pd.DataFrame, rng: np.random.Generator, asked: int) -> tuple[int, int, int]:
-    """How many answers miss the truth, and would with half their bar, and if they were about the coded table.
+    """Return the number of answers that miss the truth, that would with half their bar, and that miss the coded table.
 
     An adaptive analyst who knows the truth: every other question is a change of the one that came nearest to its bar.
     """

@@ -265,7 +265,7 @@ class Analyst:
         return lambda: self.session.price(question, within=within)
 
     def report(self) -> Callable[[], Any]:
-        """What a session says of itself as a whole."""
+        """Return everything that a session states about itself."""
 
         def told() -> Any:
             s, report = self.session, self.session.report()
@@ -340,7 +340,7 @@ ASKED = ("statistics", "price", "statistics", "price", "statistics", "sql", "sta
 
 @dataclasses.dataclass(frozen=True)
 class Case:
-    """How a session is opened, and what is done with it."""
+    """A way to open a session, and the acts in it."""
 
     source: str = "histogram"
     neighbours: str = "replace"
@@ -507,13 +507,13 @@ def before(patch: pytest.MonkeyPatch, owner: Any, name: str, do: Callable[..., A
 
 
 def after(patch: pytest.MonkeyPatch, owner: Any, name: str, change: Callable[..., Any]) -> None:
-    """What the method gives, changed."""
+    """Change the results of the method."""
     method = getattr(owner, name)
     patch.setattr(owner, name, lambda self, *given, **named: change(self, method(self, *given, **named)))
 
 
 def is_there(data: DataSource) -> bool:
-    """Whether the one person is, whom the neighbours differ by: all others are an x."""
+    """Return True if the table has the one person by whom the neighbours differ: all others are an x."""
     return bool(data._count_all([("c",)])[0][1])
 
 

@@ -69,7 +69,7 @@ class Truth:
 
 
 def disagreement(ours: pd.DataFrame, theirs: pd.DataFrame, statement: str) -> str | None:
-    """What differs. A group that is not in theirs is empty: every declared value has its row in ours."""
+    """Return the first difference. A group that DuckDB does not list is empty: every declared value has its row in our result."""
     shown = [name for name in ours.columns if not name.endswith(("_error", "_typical"))]
     if [c.lower().split(":")[0] for c in shown] != [re.sub(r"_\d+$", "", c.lower()) for c in theirs.columns]:
         return f"columns {shown} and {list(theirs.columns)}"

@@ -1,4 +1,4 @@
-"""What is not supported is refused with its place, and says what is."""
+"""Unsupported SQL is refused with its place in the statement, and the refusal names what is supported."""
 
 from __future__ import annotations
 

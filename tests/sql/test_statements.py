@@ -18,7 +18,7 @@ AT_ONCE, LONG = 100, 5_000  # long: four times this many
 
 
 def tried(seed: int, how_many: int) -> tuple[int, list[str]]:
-    """How many statements were accepted, and which of these are not what DuckDB says."""
+    """Return the number of accepted statements, and those whose results differ from DuckDB's."""
     written, truth = grammar.Grammar(seed), checking.Truth(checking.table(seed))
     accepted, wrong = 0, []
     for _ in range(how_many):

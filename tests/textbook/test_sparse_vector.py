@@ -379,7 +379,7 @@ def test_a_round_is_over_after_its_top_whatever_is_raised_before_it_is_known(err
 @pytest.mark.parametrize("on_grid", [False, True])
 @pytest.mark.parametrize(("first", "second"), [(0.02, 5.0), (5.0, 0.02)])
 def test_a_round_has_the_noise_that_its_event_states(first, second, on_grid):
-    """How far a value is above has the variance of τ and ν together, 2(Δ/ε₁)² + 2(2Δ/ε₂)²: either alone decides it once.
+    """The noisy distance from the threshold has the variance of τ plus that of ν, 2(Δ/ε₁)² + 2(2Δ/ε₂)².
 
     The variance of N of them is off by √(5/N), 6 %, and the test allows 7 times that; half the noise is a quarter of it.
     """
