@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -106,6 +107,15 @@ def test_more_rows_mean_less_risk_at_the_rates_of_the_theorem() -> None:
     assert math.log10(strong[0] / strong[1]) == pytest.approx(4, abs=0.05)
     wide = [risk_bound(10**5, mu, 1.0, sets.L1Ball(1.0).potential(p)) for p in (10, 10_000)]
     assert wide[1] / wide[0] < math.log(20_000) / math.log(20) * 1.2
+
+
+@pytest.mark.parametrize("smoothness", [1.0, math.inf])
+@pytest.mark.parametrize("ridge", [0.0, 0.1])
+def test_less_noise_never_makes_the_bound_wider(smoothness, ridge) -> None:
+    found = [schedule(Terms(1.0, noise, smoothness, 1.0, ridge), 100).bound for noise in 10.0 ** -np.arange(0, 21)]
+    nearly = 1.1  # the fewest steps with nearly the best bound
+    assert all(less <= nearly * more for more, less in itertools.pairwise(found))
+    assert found[-1] < 0.21  # with kinks and no noise it is √2·G·√(2D/T)
 
 
 @pytest.mark.parametrize(("neighbours", "rows", "factor"), [("replace", None, 2.0), ("add-remove", 4000, 1.0)])

@@ -140,6 +140,20 @@ def test_a_stated_workload_is_compared_with_its_best_factorization() -> None:
         assert not [o for o in other.options if o.mechanism == "matrix mechanism" and o.error is not None]
 
 
+def test_a_release_of_the_workload_is_planned_for_its_own_answers_alone() -> None:
+    """Its promise is about 2 answers, so it is no answer to how many questions a table is good for, nor to its verdict."""
+    asked = [hr.count(smoker=True), hr.count(smoker=False)]
+    facts = {"universe": SMALL, "budget": hr.Budget(1.0, 1e-6), "rows": 10**5, "workload": asked, "simulate": False}
+    made = hr.plan(**facts)
+    assert made.best.answers == 2 and made.sentence.startswith("The workload's 2 answers at ε")
+    others = [option for option in made.options if option.about == "counts" and option.answers is None]
+    (told,) = [o for o in others if o.error == min(each.error for each in others if each.error is not None)]
+    assert made.verdict is not None and f"{100 * told.error:.2g} %" in made.verdict
+    most = hr.plan(accuracy=0.05, solve_for="queries", **facts)
+    (option,) = [option for option in most.options if option.answers is not None]
+    assert option.solution == 2 and most.best.solution > 2 and "2, of the workload" in str(most)
+
+
 def test_a_plan_says_what_no_mechanism_can_do() -> None:
     made = hr.plan(universe=SMALL, budget=hr.Budget(1.0, 1e-6), rows=1000, queries=100, simulate=False)
     assert made.limit is not None and "No mechanism can promise less than ±" in made.limit and made.limit in str(made)

@@ -235,6 +235,7 @@ def _theorem_option(
         mechanism.name, mechanism.adaptive, mechanism.how, mechanism.theorem, error, needed, typical,
         interval=None if typical is None else (typical, typical), about=mechanism.about,
         solution=solution, in_expectation=mechanism.in_expectation, runs=mechanism.runs(goal),
+        answers=mechanism.answers,
     )  # fmt: skip
 
 

@@ -45,6 +45,7 @@ class Option:
     - ``solution``: the value of ``solve_for``. None if no value is enough.
     - ``in_expectation``: True if ``error`` is an expectation, for which β plays no part.
     - ``runs``: False if the mechanism would take more time or memory than there is.
+    - ``answers``: the number of answers of the workload, if the mechanism promises nothing for other questions.
     """
 
     mechanism: str
@@ -60,6 +61,7 @@ class Option:
     solution: float | None = None
     in_expectation: bool = False
     runs: bool = True
+    answers: int | None = None
 
 
 @dataclass(frozen=True, repr=False)
@@ -110,13 +112,15 @@ class Plan:
     @property
     def sentence(self) -> str:
         """The recommendation, as one sentence."""
-        best, asked = self.best, f"{self.queries:,} questions at ε = {self.epsilon:g}, δ = {self.delta:g}"
+        best = self.best
+        asked = f"{self._number_of_answers(best)} at ε = {self.epsilon:g}, δ = {self.delta:g}"
+        begun = asked[0].upper() + asked[1:]
         kind = "Questions may depend on answers." if best.adaptive else "Questions must be known in advance."
         if self.solve_for is not None:
             return self._sentence_of_solution(best, kind)
         if best.in_expectation and self.rows is not None and best.error is not None:
             return (
-                f"{asked} about {self.rows:,} rows: {best.mechanism} ({best.how}) promises an expected excess of at "
+                f"{begun} about {self.rows:,} rows: {best.mechanism} ({best.how}) promises an expected excess of at "
                 f"most {best.error:.3g}. {kind}"
             )
         if self.rows is not None:
@@ -125,7 +129,7 @@ class Plan:
                     f"No mechanism promises anything for {asked} with {self.rows:,} rows. Spend more, ask less, or use "
                     "coarser columns."
                 )
-            about = f"{asked} about {self.rows:,} rows: {best.mechanism} ({best.how})"
+            about = f"{begun} about {self.rows:,} rows: {best.mechanism} ({best.how})"
             if best.simulated:
                 return (
                     f"{about}. The bars of a simulated session were at most ± {best.error:.3g}, which is no bound: on "
@@ -146,13 +150,19 @@ class Plan:
             if best.simulated
             else f"needs {best.rows:,.0f} rows"
         )
-        return f"{asked}, each within ± {self.accuracy:g}: {best.mechanism} ({best.how}) {needs}. {kind}"
+        return f"{begun}, each within ± {self.accuracy:g}: {best.mechanism} ({best.how}) {needs}. {kind}"
+
+    def _number_of_answers(self, option: Option) -> str:
+        """Return the number of answers that an option's promise is for."""
+        if option.answers is None:
+            return f"{self.queries:,} questions"
+        return f"the workload's {option.answers:,} answers" if option.answers > 1 else "the workload's one answer"
 
     def _sentence_of_solution(self, best: Option, kind: str) -> str:
         """Return the recommendation for a quantity other than the error and the rows."""
         assert self.solve_for is not None
         given = {
-            "queries": f"{self.queries:,} questions", "beta": f"β = {self.beta:g}", "epsilon": f"ε = {self.epsilon:g}",
+            "queries": self._number_of_answers(best), "beta": f"β = {self.beta:g}", "epsilon": f"ε = {self.epsilon:g}",
             "delta": f"δ = {self.delta:g}",
         }  # fmt: skip
         others = ", ".join(said for name, said in given.items() if name != self.solve_for)
@@ -183,12 +193,14 @@ class Plan:
     def verdict(self) -> str | None:
         """An answer to "is my table large enough?", in two sentences; None if ``rows`` is not given.
 
-        A group is told apart well if its share of the rows is at least twice the guaranteed error.
+        A group is told apart well if its share of the rows is at least twice the guaranteed error. The answer is about
+        the best option for any question, because a release of the workload alone promises nothing for others.
         """
         if self.rows is None or self.solve_for is not None or self.best.about != "counts":
             return None
         about = f"{self.rows:,} rows at ε = {self.epsilon:g}"
-        error = self.best.error
+        best = next(option for option in self.options if option.about == "counts" and option.answers is None)
+        error = best.error
         if error is None or error > LEVELS[-1][0]:
             bar = "No answer has a useful bar" if error is None else f"Bars reach ± {_percent(error)} of the rows"
             return (
@@ -196,9 +208,7 @@ class Plan:
             )
         answer = next(answer for most, answer in LEVELS if error <= most)
         least = math.ceil(2 * error * self.rows)
-        typical = (
-            "" if self.best.typical is None else f"; most answers are closer, typically ± {_percent(self.best.typical)}"
-        )
+        typical = "" if best.typical is None else f"; most answers are closer, typically ± {_percent(best.typical)}"
         return (
             f"{answer} With {about}, every answer is within about ± {_percent(error)} of the rows{typical}. Groups of "
             f"{least:,} rows or more ({_percent(least / self.rows)}) can be told apart; smaller ones are uncertain."
@@ -307,5 +317,6 @@ def _solution(option: Option, unknown: Unknown) -> str:
     if option.solution is None:
         return "none is enough"
     if unknown == "queries":
-        return "any number" if option.solution >= QUERIES_AT_MOST else f"{option.solution:,.0f}"
+        workload = "" if option.answers is None else ", of the workload"
+        return "any number" if option.solution >= QUERIES_AT_MOST else f"{option.solution:,.0f}{workload}"
     return f"{option.solution:.3g}"

@@ -82,7 +82,8 @@ class Mechanism:
     ``theorem`` where the guarantee comes from. ``about``: the answers that it is for. ``largest`` is the error that
     promises nothing. ``in_expectation``: the error is an expectation, and β plays no part. ``runs`` is False for a goal
     that takes more time or memory than there is. ``precision``: how near a solution is to the best, as a share of it.
-    ``typical``: the mean error, if it is known.
+    ``typical``: the mean error, if it is known. ``answers``: the number of answers of the workload, if the guarantee
+    is for these alone.
     """
 
     name: str
@@ -96,6 +97,7 @@ class Mechanism:
     precision: float = 1e-6
     runs: Callable[[Goal], bool] = lambda goal: True
     typical: Callable[[Goal], float] | None = None
+    answers: int | None = None
 
 
 def solve(mechanism: Mechanism, goal: Goal, unknown: Unknown) -> float | None:
@@ -121,6 +123,8 @@ def solve(mechanism: Mechanism, goal: Goal, unknown: Unknown) -> float | None:
             return None if found is None else _whole_rows(found, enough, near)
         case "accuracy":
             return _last(enough, mechanism.largest * (1 - 1e-9), LEAST_ERROR * mechanism.largest, near)
+        case "queries" if mechanism.answers is not None:
+            return float(mechanism.answers) if enough(1.0) else None
         case "queries":
             return _most_queries(enough, near)
         case "beta":
@@ -237,6 +241,7 @@ def matrix_mechanism(bound: Sequence[Bound[Any]], universe: Universe) -> Mechani
         return None  # questions that are not linear
     if not (tables or queries):
         return None
+    answers = sum(universe.cells(names) for names in tables) + len(queries)
 
     @functools.cache
     def planned(budget: Budget, beta: float) -> MatrixPlan:
@@ -250,7 +255,7 @@ def matrix_mechanism(bound: Sequence[Bound[Any]], universe: Universe) -> Mechani
 
     return Mechanism(
         "matrix mechanism", False, 'hr.release(method="matrix")', "exact errors of the stated workload", suffices,
-        typical=typical,
+        typical=typical, answers=answers,
     )  # fmt: skip
 
 

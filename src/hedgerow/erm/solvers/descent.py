@@ -86,10 +86,10 @@ def _best_weights(terms: Terms, T: int) -> Schedule:
     # Try all candidate caps at once. They range from one that makes all weights equal to one that never binds.
     """Return the weights of T steps with the best bound, over a range of caps on the weights."""
     spread = max(terms.spread, 1e-30)  # a set of one point has spread 0
-    unit = math.sqrt(spread / max(T * terms.noise, 1e-300)) / math.sqrt(T)
+    V = T * terms.noise if terms.smooth else 2 * (T * terms.noise + terms.lipschitz**2)
+    unit = math.sqrt(spread / max(V, 1e-300)) / math.sqrt(T)  # nearly the best even weight
     caps = unit * np.geomspace(1e-4, 1e4, 160)
     A, used, a = np.zeros_like(caps), np.zeros_like(caps), np.empty((T, caps.size))
-    V = T * terms.noise if terms.smooth else 2 * (T * terms.noise + terms.lipschitz**2)
     β = terms.smoothness if terms.smooth else 0.0
     for t in range(T):
         strength = 1 + terms.ridge * A
