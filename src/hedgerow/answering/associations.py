@@ -38,7 +38,7 @@ Ask = Callable[[Query], Answer]
 
 @dataclass(frozen=True, eq=False)
 class Association:
-    """Two columns that depend on each other, and the cell in which they differ most from independent ones.
+    """Two columns that depend on each other, with the cell that differs most from independence.
 
     ``lower`` and ``upper`` are the ends of the interval of Cramér's V. ``difference`` is p_ij − p_i p_j of that cell,
     ``error`` its bar.

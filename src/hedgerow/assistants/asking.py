@@ -132,7 +132,7 @@ def _pairs(given: list[list[int]], questions: int) -> list[tuple[int, int]]:
 
 
 def _both(records: Sequence[dict[str, Any]], first: int, second: int) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return two records to be compared. One that has no single number is compared as unknown."""
+    """Return two records to be compared. An answer without a single number is compared as unknown."""
     one, other = ({"question": "", "unit": "", "value": None, **records[at]} for at in (first, second))
     return one, other
 

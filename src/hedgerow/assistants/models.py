@@ -161,7 +161,7 @@ def _require_target(universe: Universe, given: Mapping[str, Any]) -> None:
 
 
 def _by_name(names: Sequence[str], bars: Any) -> dict[str, Any] | None:
-    """Return bars by feature; None where there are none, or several for each feature, one for each class."""
+    """Return bars by feature; Return None if there are none, or if each feature has one for each class."""
     if bars is None or np.size(bars) != len(names):
         return None
     return dict(zip(names, map(plain_number, np.ravel(bars).tolist()), strict=True))

@@ -131,7 +131,7 @@ def plain_label(value: Any) -> Any:
 
 
 def plain_name(name: str) -> str:
-    """Return a column's name as data, in which marks that nobody sees are escaped."""
+    """Return a column's name as data, with invisible characters escaped."""
     return visible_text(name, LONGEST_NAME)
 
 

@@ -259,7 +259,7 @@ class File:
         return any(is_same_file(path, own) for own in self._own())
 
     def _own(self) -> Iterator[Path]:
-        """Paths of all that the desk is made of. What cannot be located, as without its environment, is none."""
+        """Paths of all that the desk is made of. A path that cannot be resolved, for example without its environment variable, is left out."""
         yield self.path
         content = self.content
         blocks = content.get("blocks", [])
@@ -309,7 +309,7 @@ def is_same_file(one: Path, other: Path) -> bool:
 
 
 def replace_file(path: Path, text: str) -> None:
-    """Write a file that is there anew, whole or not at all: it may say what was spent."""
+    """Replace an existing file, completely or not at all: it may say what was spent."""
     path = path.resolve()
     partly = path.with_name(f".{path.name}.{os.getpid()}")
     try:

@@ -36,7 +36,7 @@ PLACE = re.compile(r"at line (\d+), column (\d+)")
 
 
 async def start(asked: PageRequest) -> Response:
-    """Go to the first dataset, or tell that there is none."""
+    """Redirect to the first dataset, or say that there is none."""
     names = (await asked.gateway.call("list_datasets"))["datasets"]
     if not names and may_register(asked):
         return RedirectResponse(asked.address_of("/register"), 303)

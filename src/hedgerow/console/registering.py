@@ -130,7 +130,7 @@ async def _show(
     faults: Mapping[str, str] | None = None,
     refusal: Refusal | None = None,
 ) -> Response:
-    """Show a registration. ``forms`` are what a person filled, with the faults of columns that were refused."""
+    """Show a registration. ``forms`` are the forms that a person filled in, with the faults of refused columns."""
     is_draft = record["state"] == "draft"
     step = dict(asked.pairs).get("step", "columns") if is_draft else "opening"
     columns = record["columns"]
@@ -146,7 +146,7 @@ async def _show(
 
 
 async def columns(asked: PageRequest) -> Response:
-    """Declare columns as a form says, as far as it is complete, and show the size of the universe."""
+    """Declare the columns of a form as far as it is complete, and show the size of the universe."""
     record, given = await _read(asked), dict(asked.form)
     forms = [ColumnForm.read(k, column["name"], given) for k, column in enumerate(record["columns"])]
     wanted = {
@@ -247,7 +247,7 @@ async def open_(asked: PageRequest) -> Response:
 
 
 async def progress(asked: PageRequest) -> Response:
-    """Return how an opening goes, as a part of its page that asks again."""
+    """Return the progress of an opening, as the part of its page that reloads itself."""
     record = await _read(asked)
     return asked.page("progress.html", record=record, here=asked.address_of(f"/register/{record['id']}"))
 

@@ -109,7 +109,7 @@ async def _picture(asked: PageRequest) -> dict[str, Any]:
 
 
 async def _discovery(asked: PageRequest) -> dict[str, Any]:
-    """Return what is claimed for votes of features that say nothing."""
+    """Return the claims made by a vote of features without information."""
     found = await asyncio.to_thread(_coins)
     claims = zip(found.voters, found.naive, [*found.scores, *[None] * len(found.voters)], strict=False)
     return {

@@ -72,7 +72,7 @@ class UploadForm:
         return self.fields
 
     async def file(self) -> AsyncIterator[bytes]:
-        """Yield the parts of the file. What comes after it is not read."""
+        """Yield the parts of the file. Fields after the file are not read."""
         async for kind, data in self._events():
             if kind == "part_data":
                 yield data
@@ -81,7 +81,7 @@ class UploadForm:
         raise _broken_form()
 
     async def discard(self, most: int) -> None:
-        """Read what still arrives and drop it, so that the browser gets to see a refusal."""
+        """Read and discard the rest of the request, so that the browser shows the refusal."""
         async for part in self._body:
             most -= len(part)
             if most < 0:

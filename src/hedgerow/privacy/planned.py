@@ -150,6 +150,6 @@ class Parts:
         return Parts(next(iter(known), None), self.planned + planned, self.others + every - planned)
 
     def subtract_from(self, total: Fraction) -> tuple[Fraction, Fraction]:
-        """Return what is left of such a total, for planned noise and for all else."""
+        """Return the rest of such a total, for planned noise and for everything else."""
         share = Fraction(0 if self.share is None else self.share) * total
         return share - self.planned, total - share - self.others

@@ -102,7 +102,7 @@ class ReplicaLog:
         self.fresh: list[GivenAnswer] = []
 
     def note(self, question: Any, answer: Any) -> None:
-        """Remember an answer of this replica, until it is accepted."""
+        """Remember an answer of this replica until the session accepts it."""
         self.fresh.append((question, answer))
 
     def recall(self, question: Any) -> Any | None:

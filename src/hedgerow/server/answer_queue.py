@@ -181,7 +181,7 @@ class AnswerQueue(ABC):
         return await request.promise
 
     async def _drain(self) -> None:
-        """Answer what waits, until nothing does. A fault is the outcome of every request that it meets."""
+        """Answer waiting requests until the queue is empty. A fault is the outcome of every request that it meets."""
         while self._waiting:
             batch = self._next_batch()
             found: list[list[Answer] | BaseException]
@@ -238,7 +238,7 @@ class AnswerQueue(ABC):
             return fault
 
     async def finish(self) -> None:
-        """Answer what waits."""
+        """Answer the waiting requests."""
         if self._draining is not None:
             await self._draining
 

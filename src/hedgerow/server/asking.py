@@ -175,7 +175,7 @@ async def _lines(call: Call, given: BatchBody, queries: list[Any]) -> Any:
 
 
 def _problem(fault: Exception, *, is_owner: bool) -> Refusal:
-    """Return the refusal that a fault is, without its message if it is an unexpected one."""
+    """Return a fault as a refusal, without its message if the fault is unexpected."""
     if isinstance(fault, Refusal):
         return fault
     return problem_of(fault, is_owner=is_owner) if isinstance(fault, HedgerowError) else internal()
@@ -287,7 +287,7 @@ async def plan(call: Call) -> Reply:
 
 
 def _records(call: Call, resolution: str, queries: list[Any], answers: list[Answer], form: Form = "plain") -> list[Any]:
-    """Return answers as data. A question that only others have asked before looks as if nobody had asked it."""
+    """Return answers as data. A question that only other analysts have asked looks like a new one."""
     first = call.service.trail.is_first(
         call.dataset.name, call.token.analyst, [f"{resolution} {NAMES.of(query)}" for query in queries]
     )

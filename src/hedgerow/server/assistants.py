@@ -110,7 +110,7 @@ class AssistantDesks:
         return problem_of(refused, is_owner=request.state.caller.token.role == "owner").detail
 
     async def _noted(self, caller: AssistantRequest, name: str, asked: str, work: Any, meter: Meter) -> Any:
-        """Do work within the time of a request, and note it in the trail. It goes on when nobody waits any more."""
+        """Do work within the time of a request, and note it in the trail. The call continues when the client gives up."""
         task = asyncio.create_task(self._finish(caller, name, asked, work, meter))
         task.add_done_callback(lambda done: done.cancelled() or done.exception())  # a lost one is no fault
         seconds = self._settings.limits.seconds

@@ -25,7 +25,7 @@ def drop_secrets() -> None:
 
 
 def limit_addresses(memory: int) -> None:
-    """Let the process have so many bytes beside what its libraries have reserved."""
+    """Limit the memory of the process to this number of bytes beyond what its libraries have reserved."""
     with contextlib.suppress(OSError, ValueError):
         pages = int(Path("/proc/self/statm").read_text().split()[0])
         most = max(pages * os.sysconf("SC_PAGE_SIZE"), LIBRARIES + ARROW) + int(memory / OF_ADDRESSES)

@@ -28,7 +28,7 @@ class JoiningConnection:
         self._parts.append(data)
 
     def close(self) -> None:
-        """Send what waits, and close the connection."""
+        """Send the waiting bytes, and close the connection."""
         self._send()
         self._transport.close()
 

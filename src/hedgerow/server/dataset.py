@@ -179,17 +179,17 @@ class Dataset(AnswerQueue):
         return value
 
     def settle_if_due(self) -> None:
-        """Let the session adopt what others answered, if that is much."""
+        """Let the session adopt the answers of workers and fronts, if there are many."""
         if self._published is not None and len(self._published.unadopted) > UNADOPTED:
             self.settle_soon()
 
     def settle_soon(self) -> None:
-        """Let the session adopt what others answered."""
+        """Let the session adopt the answers of workers and fronts."""
         if self._settling is None or self._settling.done():
             self._settling = asyncio.create_task(self._settle())
 
     async def _settle(self) -> None:
-        """Let the session adopt what workers answered, and end the journal's lines."""
+        """Let the session adopt the answers of workers, and finish the lines of the journal."""
         upto = self._noted
         with contextlib.suppress(HedgerowError):  # it is tried again with the next job
             await self._in_thread(self._flush, Meter())
@@ -239,7 +239,7 @@ class Dataset(AnswerQueue):
             like.meter.cost += cost_since(self.session, before)
 
     async def close(self) -> None:
-        """Answer what waits, then close the session."""
+        """Answer the waiting requests, then close the session."""
         await self.finish()
         if self._settling is not None:
             await self._settling
@@ -260,7 +260,7 @@ class Job:
         self.kept = b""
 
     def run(self, work: Callable[[], T]) -> T:
-        """Adopt what workers answered before, then do the work."""
+        """Adopt earlier answers of workers, then do the work."""
         session, kept = self._session, list[GivenAnswer]()
 
         def keep(bound: Any, estimate: Any, is_better: bool) -> None:

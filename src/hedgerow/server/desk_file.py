@@ -61,7 +61,7 @@ def write_new(path: Path, text: str) -> None:
 
 
 def add_to(path: Path, text: str) -> None:
-    """Write a file anew with more text at its end, whole or not at all."""
+    """Append text to a file, completely or not at all."""
     beside = path.with_name(f".{path.name}.new")
     beside.unlink(missing_ok=True)
     write_new(beside, path.read_text(encoding="utf-8").rstrip() + text)

@@ -119,7 +119,7 @@ class Endpoint:
 
     @property
     def is_kept(self) -> bool:
-        """True if the outcome of a request with an idempotency key is stored. One that is shown once is not."""
+        """True if the outcome of a request with an idempotency key is stored. A secret that is shown once is not stored."""
         return self.method == "POST" and not self.is_shown_once
 
     @property

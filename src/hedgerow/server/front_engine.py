@@ -139,7 +139,7 @@ def _name(token: str, dataset: str, endpoint: str) -> bytes:
 
 
 def _item_of(asked: AdmissionRequest) -> msgspec.Raw:
-    """Return a request as JSON, or refuse one that the engine would not read, so that no other is refused with it."""
+    """Return a request as JSON, or refuse it alone if the engine could not read it together with others."""
     try:
         text = msgspec.json.encode(asked)
         msgspec.json.decode(text, type=AdmissionRequest)

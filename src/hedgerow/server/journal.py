@@ -39,7 +39,7 @@ class AnswerJournal:
         )
 
     def adopt_into(self, dataset: str, session: Session) -> None:
-        """Let a session adopt what an earlier life of the service gave, and write it into the ledger."""
+        """Let a session adopt the answers given before the service restarted, and write them into the ledger."""
         found = self._registry.rows("SELECT answers FROM given WHERE dataset = ? ORDER BY number", (dataset,))
         notes = [note for (body,) in found for note in answer_log.notes_in(body)]
         if not notes or len(session.blocks) != 1:

@@ -17,7 +17,7 @@ class Rate:
         self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     def take(self, key: str, count: int = 1) -> float:
-        """Take from the key's bucket, unless it is empty. Return 0, or the seconds to wait if it is.
+        """Take a token from the key's bucket, unless it is empty. Return 0, or the seconds to wait if it is.
 
         The last ones may take more than there is, which the bucket makes up for later. Taking 0 only looks.
         """

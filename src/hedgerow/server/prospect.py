@@ -87,7 +87,7 @@ def _write(number: float) -> str:
 
 
 def _percent(doubt: float) -> str:
-    """Write what a doubt leaves of 100 %, rounded up, with the digits that show what is lacking."""
+    """Write 100 % minus a doubt, rounded up, with enough digits to show the difference from 100 %."""
     places = max(1, 1 - math.floor(math.log10(100 * doubt)))
     return f"{100 - math.floor(100 * doubt * 10**places) / 10**places:.{places}f}"
 

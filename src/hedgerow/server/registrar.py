@@ -271,7 +271,7 @@ class Registrar:
         self._datasets[registration.name] = made
 
     def open_again(self, tell: Callable[[str], None]) -> dict[str, tuple[Registration, Session]]:
-        """Open the sessions of all registered datasets at the start of the service. One that cannot be opened is told of."""
+        """Open the sessions of all registered datasets at the start of the service. A session that cannot be opened is reported."""
         found = {}
         for each in self.store.list():
             if each.state != "open":

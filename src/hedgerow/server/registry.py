@@ -118,7 +118,7 @@ class ServiceRegistry:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """Hold the file for several statements, all or none of which take effect. Transactions can be nested."""
+        """Lock the file for several statements, which take effect together or not at all. Transactions can be nested."""
         with self._lock:
             outermost = not self._database.in_transaction
             begin, commit, undo = (

@@ -76,7 +76,7 @@ class Trail:
             self._waiting.append(row)
 
     def flush(self) -> None:
-        """Write what waits. What cannot be written goes on waiting."""
+        """Write what waits. Records that cannot be written stay in the queue."""
         with self._writing:
             with self._lock:
                 rows, new = list(self._waiting), list(self._new)

@@ -186,7 +186,7 @@ class Adversary:
     bought: list[float] = field(default_factory=list)
 
     def attack(self, tool: CountTool, questions: int) -> tuple[float, ...]:
-        """Ask so many questions, and return the statistics by which runs are told apart. Positive means the first."""
+        """Ask this number of questions, and return the statistics that distinguish runs. Positive means the first."""
         best: list[CellSet] = []
         for start in range(0, questions, BATCH):
             size = min(BATCH, questions - start)

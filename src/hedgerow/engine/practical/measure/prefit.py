@@ -303,7 +303,7 @@ class Prefit:
         return 0.5 * float(np.mean(noise)) <= OVERVIEW_NOISE * self.learned.rows
 
     def _was_worth_an_overview(self, pairs: list[Names]) -> bool:
-        """Return what decided in ledgers whose overviews are charged one by one."""
+        """Return the rule of ledgers whose overviews are charged one by one."""
         rows = self._public_rows
         if rows is None or not 0 < len(pairs) <= FIRST_OVERVIEW_PAIRS:
             return False
