@@ -47,7 +47,7 @@ cells = st.lists(st.tuples(numbers, widths, numbers, widths), min_size=1, max_si
 
 
 @given(cells=cells, against=st.booleans())
-def test_certainly_above_and_below_are_said_exactly_where_all_truths_within_the_bars_are(cells, against) -> None:
+def test_certainly_above_and_below_are_stated_exactly_if_they_hold_within_all_bars(cells, against) -> None:
     """For a single value, for a table cell by cell, and for an answer beside a number."""
     x, off, y, far = (np.array(part) for part in zip(*cells, strict=True))
     if against:
@@ -76,7 +76,7 @@ def test_the_bar_is_no_wider_than_the_furthest_of_those_truths(operation, x, off
         assert found.error == pytest.approx(max(abs(end - found.value) for end in ends))
 
 
-def test_what_is_combined_says_what_it_is_and_what_it_cost() -> None:
+def test_a_combined_answer_states_its_question_and_its_cost() -> None:
     found = answer(0.5, 0.1, resolution=0.02, typical=0.03) - answer(
         0.2, 0.2, B, resolution=0.01, typical=0.04, source="measured"
     )

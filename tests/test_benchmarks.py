@@ -28,11 +28,11 @@ def missing(script: str) -> list[str]:
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.name)
-def test_what_a_benchmark_imports_is_there(script: Path) -> None:
+def test_every_import_of_a_benchmark_exists(script: Path) -> None:
     assert missing(script.read_text()) == []
 
 
-def test_what_is_not_there_is_seen() -> None:
+def test_missing_objects_are_noticed() -> None:
     assert missing("from hedgerow.no_such import thing\nfrom hedgerow import nothing_of_that_name") == [
         "hedgerow.no_such.thing",
         "hedgerow.nothing_of_that_name",

@@ -53,7 +53,7 @@ print(*(len(kernel.signatures) for kernel in (kernels.calibrate, flat_sums._add,
 """
 
 
-def test_what_is_compiled_while_a_table_is_read_is_what_its_model_needs() -> None:
+def test_functions_compiled_while_a_table_is_read_are_those_that_its_model_needs() -> None:
     """One kind of arguments each, and none that is compiled only later."""
     said = subprocess.run([sys.executable, "-c", COMPILED_FIRST], check=True, capture_output=True, text=True).stdout
     assert said.splitlines() == ["1 1 1 1", "1 1 1 1"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import core
 
 
-def test_what_a_reviewer_of_the_promise_must_read_is_below_its_limit() -> None:
+def test_the_core_that_a_reviewer_must_read_is_below_its_limit() -> None:
     assert sum(core.core().values()) <= core.LIMIT
 
 

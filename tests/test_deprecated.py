@@ -61,7 +61,7 @@ def test_a_pickle_that_names_a_former_module_is_read() -> None:
         assert pickle.loads(written) is count
 
 
-def test_a_name_that_nobody_had_is_not_found() -> None:
+def test_an_unknown_former_name_is_not_found() -> None:
     with pytest.raises(ModuleNotFoundError):
         importlib.import_module("hedgerow.nowhere")
 

@@ -113,7 +113,7 @@ def test_times_are_written_as_people_say_them() -> None:
     assert said == ["1 s", "59 s", "119 s", "2 minutes", "2 hours", "3 days", "32 years", "10^22 years"]
 
 
-def test_what_is_usual_is_far_below_the_limit(monkeypatch) -> None:
+def test_ordinary_requests_are_far_below_the_limit(monkeypatch) -> None:
     monkeypatch.setenv(_duration.VARIABLE, str(1 / 60))  # a minute
     hr.open(frame(300), universe=SMALL, budget=BUDGET, seed=1)
     hr.erm.auto(X, Y, loss=hr.losses.Logistic(), over=hr.L2Ball(1.0), budget=BUDGET, seed=1)

@@ -260,7 +260,7 @@ def test_columns_pass_through_a_column_transformer_with_its_names_or_without(ses
     ],
     ids=["one-hot", "standard", "unit"],
 )
-def test_what_the_session_does_itself_is_refused_with_the_way_out(session, mine, step) -> None:
+def test_options_that_the_session_sets_itself_are_refused_with_advice(session, mine, step) -> None:
     columns = ["age"] if not isinstance(step, ColumnTransformer) else FEATURES
     model = Pipeline([("step", step), ("model", LogisticRegression(session, target="smoker"))])
     with pytest.raises(InvalidInput, match=r"The session scales numbers and encodes categories itself.*synthetic"):

@@ -375,6 +375,6 @@ def test_a_mistake_has_an_error_that_says_what_to_do(mistake: str, desk: Desk) -
 
 
 @pytest.mark.parametrize("case", RIGHT)
-def test_what_looks_like_a_mistake_has_the_right_answer(case: str, desk: Desk) -> None:
+def test_a_call_that_looks_like_a_mistake_has_the_right_answer(case: str, desk: Desk) -> None:
     make, holds = RIGHT[case]
     assert holds(make(desk))

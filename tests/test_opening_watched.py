@@ -113,7 +113,7 @@ def test_nothing_is_shown_where_nobody_watches(capsys) -> None:
     assert capsys.readouterr() == ("", "")
 
 
-def test_what_is_going_on_is_said_if_wanted_and_wiped_away(capsys) -> None:
+def test_progress_is_shown_if_wanted_and_wiped_away(capsys) -> None:
     opened(frame(500), progress=True)
     hr.release(frame(500), universe=SMALL, budget=hr.Budget(1, 1e-6), progress=True)
     shown = capsys.readouterr().err

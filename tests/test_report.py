@@ -51,7 +51,7 @@ def test_a_report_is_saved_by_the_name_of_its_file(session, tmp_path) -> None:
         report.save(tmp_path / "r.txt")
 
 
-def test_what_is_not_finite_is_null() -> None:
+def test_numbers_that_are_not_finite_become_null() -> None:
     session = opened(frame(200))
     report = session.report()
     unbounded = session.ask(hr.count(sex="F")) / session.ask(hr.count(sex="F", age=7, region=3, smoker=False))

@@ -372,7 +372,7 @@ def test_a_question_too_large_to_count_is_refused_before_it_is_charged() -> None
 
 
 @pytest.mark.parametrize("nobody", [hr.count(smoker=set()), hr.count(sex="F") & hr.count(sex="M")])
-def test_a_mean_among_nobody_is_refused_as_such(session, nobody) -> None:
+def test_a_mean_over_no_rows_is_refused_as_such(session, nobody) -> None:
     with pytest.raises(hr.InvalidInput, match=r"A mean must be among records that can exist\. Found count"):
         session.ask(hr.mean("age", where=nobody))
 
@@ -579,7 +579,7 @@ def test_a_second_table_on_one_account_pays_for_its_own_draws_and_is_told_of_its
     assert spent[1] == pytest.approx(2 * spent[0]) and spent[0] > 0
 
 
-def test_where_in_its_bin_a_drawn_number_is_says_nothing_of_another_attribute() -> None:
+def test_the_place_of_a_synthetic_number_in_its_bin_is_independent_of_other_attributes() -> None:
     declared = hr.Universe(
         x=hr.Range(0, 1, bins=1), y=hr.Range(0, 10, bins=2), day=hr.Dates("2020-01-01", "2022-12-31", "year")
     )
@@ -591,7 +591,7 @@ def test_where_in_its_bin_a_drawn_number_is_says_nothing_of_another_attribute() 
     assert np.abs(np.corrcoef(places) - np.eye(3)).max() < 5 / np.sqrt(4000)
 
 
-def test_what_was_bought_is_priced_as_it_is_repeated_for_nothing() -> None:
+def test_the_price_of_an_answer_already_bought_is_zero_like_its_repetition() -> None:
     declared = hr.Universe(age=hr.Integers(0, 7), smoker=hr.Flag())
     counts = np.random.default_rng(0).integers(100, 1800, (8, 2))
     given = {"universe": declared, "budget": hr.Budget(1.0, 1e-6), "reserve": 0.5, "workload": hr.marginals(1)}

@@ -83,7 +83,7 @@ FIXED = [
 ]  # fmt: skip
 
 
-def test_whatever_is_asked_of_a_universe_of_any_size_is_answered_or_refused_for_nothing() -> None:
+def test_every_question_on_a_universe_of_any_size_is_answered_or_refused_for_free() -> None:
     found = outcomes(FIXED)
     judged(found)
     last = [[step for step in found if step["case"] == json.loads(json.dumps(case))] for case in FIXED]
@@ -260,7 +260,7 @@ def test_matrices_of_wide_attributes_do_not_pile_up(monkeypatch: pytest.MonkeyPa
     assert made == [10, 15, 20, 10]
 
 
-def test_what_a_question_leaves_behind_is_counted_for_each_of_its_parts() -> None:
+def test_memory_kept_by_a_question_is_counted_for_each_of_its_parts() -> None:
     universe = hr.Universe(x=hr.Integers(0, 9), y=hr.Integers(0, 6))
     of = {
         "mean": (hr.mean("x"), 10 + 1), "means": (hr.group_by("y").mean("x"), 7 * (70 + 7)), "histogram": (hr.histogram("x"), 0),

@@ -24,7 +24,7 @@ def session():
     return opened(HistogramSource(SMALL, counts), reserve=0.4, guard=0.0, workload=hr.marginals(1))
 
 
-def test_what_is_put_there_is_the_same_whatever_becomes_of_the_original(monkeypatch) -> None:
+def test_a_stored_array_is_independent_of_its_original(monkeypatch) -> None:
     monkeypatch.setattr(_spill, "SMALL", 100)
     monkeypatch.setattr(_spill, "SEGMENT", 4096)
     shelf, rng = _spill.Shelf(), np.random.default_rng(0)

@@ -36,6 +36,6 @@ def test_a_stop_is_a_module_entered_from_another_room_and_the_rest_is_behind_its
     }
 
 
-def test_what_is_generated_and_what_helps_is_no_stop() -> None:
+def test_generated_code_and_helpers_are_no_stops() -> None:
     assert stops.modules(lambda: hr.not_("north")) == {}
     assert stops.modules(lambda: hr.L2Ball(1.0)) == {"convex.sets.elementary": True}  # and not _checks

@@ -73,7 +73,7 @@ def the_lecture_s_release(data: Watched) -> None:
 
 
 @pytest.mark.parametrize("work", [a_session, a_purchase, a_release, the_lecture_s_release])
-def test_what_counts_a_table_has_one_thread_and_its_user_as_many_as_before(work: Callable[[Watched], None]) -> None:
+def test_counting_uses_one_thread_and_restores_the_users_number_of_threads(work: Callable[[Watched], None]) -> None:
     data = Watched(frame(), SMALL)
     work(data)
     assert data.seen == {1}
@@ -94,7 +94,7 @@ def test_one_private_model_is_fitted_on_one_thread() -> None:
     assert seen == {1}
 
 
-def test_what_was_given_comes_back_after_an_error_and_after_the_outermost_call_alone() -> None:
+def test_the_setting_is_restored_after_an_error_and_only_by_the_outermost_call() -> None:
     one = OneThread()
 
     @one

@@ -101,6 +101,12 @@ def test_docstrings_begin_with_a_verb_or_a_noun_phrase(folder: Path) -> None:
     assert found == []
 
 
+def test_names_of_tests_begin_with_what_they_are_about() -> None:
+    pattern = re.compile(r"def (test_(?:what|which|whether|where|how|who|whose|of|that)(?:ever)?_\w+)")
+    assert {name for path in (ROOT / "tests").rglob("*.py") for name in pattern.findall(path.read_text())} == set()
+    assert pattern.findall(f"def {'test'}_whatever_is_drawn(") == ["test_whatever_is_drawn"]
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_prose_has_short_lines(page: Path) -> None:
     assert long_lines(page.read_text()) == []

@@ -42,7 +42,7 @@ def sets(workload: object) -> list[tuple[str, ...]]:
         ([hr.count(sex="F"), "age ~ sex"], [("sex",), ("sex", "age")]),
     ],
 )
-def test_what_is_written_becomes_tables_of_its_columns(written, expected) -> None:
+def test_a_formula_becomes_tables_of_its_columns(written, expected) -> None:
     others = set(UNIVERSE.names) - {name for names in expected for name in names}  # each by itself
     assert {frozenset(names) for names in sets(written)} == {frozenset(names) for names in (*expected, *zip(others))}
 
@@ -70,7 +70,7 @@ def test_a_call_of_a_workload_and_a_workload_stay_what_they_are() -> None:
         (["SELECT wealth FROM data"], "wealth"),
     ],
 )
-def test_what_no_column_answers_is_refused(written, reason) -> None:
+def test_questions_without_a_column_are_refused(written, reason) -> None:
     with pytest.raises(hr.HedgerowError, match=reason):
         read_workload(written, UNIVERSE)
 

@@ -50,7 +50,7 @@ def test_a_bar_that_is_met_for_free_costs_nothing_where_a_guard_watches() -> Non
     assert session.price(RARE, within=0.06) == 0 == session.ask(RARE, within=0.06).cost
 
 
-def test_what_has_no_table_is_answered_without_the_guard(monkeypatch) -> None:
+def test_questions_without_a_table_are_answered_without_the_guard(monkeypatch) -> None:
     session = guarded()
     monkeypatch.setattr(stream_batch, "LARGEST_TABLE", 15)
     answer = session.ask(RARE)
@@ -135,7 +135,7 @@ def test_weights_that_differ_by_next_to_nothing_are_no_line(others) -> None:
     assert (high - low)[0] * n < 2 * 50 * np.sqrt(others * 1000 / 12) * 8  # and a line still is one
 
 
-def test_however_large_epsilon_is_a_guards_bar_holds_though_counts_are_compared_in_whole_rows() -> None:
+def test_a_guards_bar_holds_for_every_epsilon_although_counts_are_compared_in_whole_rows() -> None:
     """3w is a small part of a row here, and the hypothesis is off by up to half of one, which no comparison in rows can tell.
 
     The noise strays beyond w with probability β/2 for all comparisons of a session, and the seeds are fixed.

@@ -34,7 +34,7 @@ def opened(blocks: int, **options: object) -> hr.Session:
     return session
 
 
-def test_what_another_process_did_to_one_block_is_learned_once(tmp_path) -> None:
+def test_changes_of_a_block_by_another_process_are_learned_once(tmp_path) -> None:
     """Each block that is not behind would otherwise double the times that a question is begun again."""
     url = f"sqlite:///{tmp_path}/ledger.db"
     here, there = opened(5, ledger=url), opened(5, ledger=url)

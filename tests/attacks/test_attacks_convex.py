@@ -174,7 +174,7 @@ def test_functions_that_say_they_are_equal_to_vouched_ones_are_not_vouched():
         session.ask(hr.minimize(copied, Box(0.0, 1.0)), within=1e-3)
 
 
-def test_what_is_learned_of_n_between_two_measurements_changes_neither_the_value_nor_its_bill():
+def test_learning_n_between_two_measurements_changes_neither_the_value_nor_its_bill():
     """If n is private, learning it better can change the unit of n·err. The purchase succeeds all the same."""
     loss, over = losses.Logistic(target="y", features=["a"]), L2Ball(3.0)
     risk = loss.on(UNIVERSE)

@@ -143,13 +143,13 @@ def test_numbers_beyond_all_floats_are_refused_in_the_interface_s_own_words(sess
         cursor.connect(session).cursor().execute(statement.format(number))
 
 
-def test_what_is_divided_by_zero_is_null_whether_a_number_or_an_answer(session) -> None:
+def test_division_by_zero_gives_null_for_numbers_and_for_answers(session) -> None:
     none = "count(*) FILTER (WHERE age > 99)"
     asked = cursor.connect(session).cursor().execute(f"SELECT count(*) / 0, 1 / {none}, avg(age) / (2 - 2) FROM data")
     assert set(asked.fetchall()[0]) == {None}
 
 
-def test_what_was_paid_for_stays_paid_after_a_rollback_and_is_answered_again(monkeypatch) -> None:
+def test_a_purchase_survives_a_rollback_and_is_answered_again(monkeypatch) -> None:
     session = paying(frame(400), History(tops=1), monkeypatch)
     engine, before = dialect.engine(session), session.spent
     with engine.connect() as connection:

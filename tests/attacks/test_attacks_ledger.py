@@ -53,7 +53,7 @@ def test_a_round_that_ended_is_not_opened_again_for_what_it_cost() -> None:
 @pytest.mark.parametrize(
     "event", [Gaussian(1.0, 10.0), Repeated(Gaussian(1.0, 20.0), 2)], ids=lambda e: type(e).__name__
 )
-def test_what_was_not_kept_is_not_drawn_again_for_what_it_cost(event: Event) -> None:
+def test_a_lost_value_is_not_drawn_again_for_its_old_charge(event: Event) -> None:
     ledger, noise = Accountant(APPROXIMATE), Noise()
     for times in (1, 2, 3):
         receipt = ledger.charge(event, keep=False)
@@ -63,7 +63,7 @@ def test_what_was_not_kept_is_not_drawn_again_for_what_it_cost(event: Event) -> 
         ledger = taken_up(ledger)
 
 
-def test_what_is_drawn_elsewhere_is_paid_each_time() -> None:
+def test_draws_made_elsewhere_are_charged_each_time() -> None:
     ledger = Accountant(APPROXIMATE, slack=9e-7)
     for times in (1, 2, 3):
         ledger.charge(ApproximateDP(0.01, 1e-7))
@@ -71,7 +71,7 @@ def test_what_is_drawn_elsewhere_is_paid_each_time() -> None:
         ledger = taken_up(ledger)
 
 
-def test_a_fit_paid_by_a_ledger_is_paid_again_when_the_ledger_is_taken_up() -> None:
+def test_a_fit_paid_by_a_ledger_is_paid_again_when_the_ledger_is_resumed() -> None:
     def fitted(ledger: Ledger) -> Any:
         ball = hr.L2Ball(1.0)
         return hr.erm.auto(X, Y, loss=hr.losses.Logistic(), over=ball, budget=ledger, spend=0.004).theta
@@ -83,7 +83,7 @@ def test_a_fit_paid_by_a_ledger_is_paid_again_when_the_ledger_is_taken_up() -> N
     assert again.spent == pytest.approx(2 * ledger.spent)
 
 
-def test_what_is_read_from_a_ledger_depends_on_no_table() -> None:
+def test_reading_a_ledger_depends_on_no_table() -> None:
     """Also of other tables, as far apart as can be: opened on one, taken up on the other."""
     everybody = np.zeros(SIZES, np.int64)
     everybody[0, 0, 0] = COUNTS.sum()
@@ -115,7 +115,7 @@ def test_a_secret_draw_of_a_fit_is_not_written_down() -> None:
 # What was promised before is promised still
 
 
-def test_the_delta_set_aside_is_still_set_aside_when_a_ledger_is_taken_up() -> None:
+def test_the_delta_set_aside_is_still_set_aside_when_a_ledger_is_resumed() -> None:
     ledger = Accountant(APPROXIMATE, slack=5e-7)
     ledger.charge(ApproximateDP(0.01, 3e-7))
     again = taken_up(ledger)
@@ -125,7 +125,7 @@ def test_the_delta_set_aside_is_still_set_aside_when_a_ledger_is_taken_up() -> N
         again.charge(ApproximateDP(0.01, 3e-7))
 
 
-def test_entries_with_more_delta_than_is_set_aside_are_not_taken_up() -> None:
+def test_entries_with_more_delta_than_is_set_aside_are_refused() -> None:
     ledger = Accountant(APPROXIMATE, slack=5e-7)
     ledger.charge(ApproximateDP(0.01, 3e-7))
     with pytest.raises(InvalidInput, match="slack must be at least"):
@@ -135,7 +135,7 @@ def test_entries_with_more_delta_than_is_set_aside_are_not_taken_up() -> None:
         hr.wire.ledger_from_lines(lines, UNIVERSE)
 
 
-def test_an_entry_that_its_budget_cannot_price_is_not_taken_up() -> None:
+def test_an_entry_that_its_budget_cannot_price_is_refused() -> None:
     ledger = Accountant(APPROXIMATE)
     ledger.charge(Gaussian(1.0, 10.0))
     with pytest.raises(InvalidInput, match="must have a cost in epsilon"):
@@ -152,7 +152,7 @@ def test_a_ledger_that_was_opened_otherwise_first_is_read_from_its_beginning() -
     assert [noise.add(0.0, again.charge(Laplace(1.0, scale))) for scale in (1e3, 1e3, 1e3, 2e3)] == values
 
 
-def test_what_was_refused_after_a_crash_is_refused_again_however_often_the_ledger_is_taken_up() -> None:
+def test_a_charge_refused_after_a_crash_is_refused_again_at_every_resume() -> None:
     noise, first = Noise(), Accountant(PURE)
     value = noise.add(0.0, first.charge(Laplace(1.0, 5.0)))
     lost = first.charge(Laplace(1.0, 2.0))  # and then the process ended
@@ -170,7 +170,7 @@ def test_what_was_refused_after_a_crash_is_refused_again_however_often_the_ledge
     assert third.spent == second.spent
 
 
-def test_a_session_that_lost_a_measurement_can_be_taken_up_again_and_again() -> None:
+def test_a_session_that_lost_a_measurement_can_be_resumed_repeatedly() -> None:
     entries = opened(PURE, guard=0.0, seed=1).ledger.entries()
     for at in range(len(entries)):
         lost = [*entries[:at], replace(entries[at], released=())]

@@ -88,7 +88,7 @@ def test_a_session_pays_from_the_ledger_it_was_opened_with_whatever_it_is_given(
     assert mine.spent <= BUDGETS[0].total * (1 + 1e-12)
 
 
-def test_what_an_analyst_charges_is_paid_by_the_session_and_buys_noise_on_the_analysts_own_numbers_alone() -> None:
+def test_a_charge_made_by_an_analyst_buys_noise_on_the_analysts_own_numbers_alone() -> None:
     session = SESSIONS["practical"](budget=BUDGETS[2])
     left = session.remaining
     receipt = session.ledger.charge(Laplace(1.0, 2 / left))
@@ -100,7 +100,7 @@ def test_what_an_analyst_charges_is_paid_by_the_session_and_buys_noise_on_the_an
         session.ledger.charge(Laplace(1.0, 1 / left))
 
 
-def test_what_a_session_released_cannot_be_written_over() -> None:
+def test_values_released_by_a_session_cannot_be_overwritten() -> None:
     session = SESSIONS["practical"](budget=BUDGETS[0])
     entries = session.ledger.entries()
     stranger = Accountant(BUDGETS[0])

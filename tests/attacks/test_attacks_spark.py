@@ -44,7 +44,7 @@ def driver_log() -> Iterator[Any]:
         spark.session().sparkContext.setLogLevel(level)
 
 
-def test_a_source_that_fails_at_a_row_says_nothing_of_it_and_neither_do_logs(caplog, capsys) -> None:
+def test_neither_errors_nor_logs_mention_the_row_at_which_a_source_fails(caplog, capsys) -> None:
     """Spark's error, its driver's log and a logger of pyspark quote the value that could not be cast."""
     given = spark.session().createDataFrame([("1", True), ("Jane Roe", True)], "a string, b boolean")
     failing = given.selectExpr("int(a) AS a", "b")

@@ -103,7 +103,7 @@ def test_not_like_is_the_rest() -> None:
     assert cells("sex NOT ILIKE 'f!%' ESCAPE '!'", "sex") == [True, True]
 
 
-def test_where_capitals_do_not_matter_they_do_not_to_like() -> None:
+def test_like_ignores_capitals_if_labels_do() -> None:
     assert cells("town LIKE 'B%'", "town") == [True, True]
     assert cells("town = 'BERN'", "town") == cells("town LIKE 'BERN'", "town") == [True, False]
 

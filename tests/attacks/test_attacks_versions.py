@@ -124,7 +124,7 @@ def test_a_line_that_this_version_does_not_know_is_refused_by_sessions_and_reade
 
 
 @everywhere
-def test_what_a_line_says_it_cost_is_not_believed(fresh) -> None:
+def test_the_cost_that_a_line_states_is_not_believed(fresh) -> None:
     url = fresh()
     session = opened(url, PURE)
     spend(session)

@@ -125,7 +125,7 @@ def test_the_law_of_a_round_is_what_is_drawn() -> None:
     assert np.all(np.abs(counts / runs - law) < 5 * np.sqrt(law * (1 - law) / runs))
 
 
-def test_a_gap_tells_no_less_than_the_place_and_adds_up_to_it() -> None:
+def test_a_gap_reveals_no_less_than_the_place_and_adds_up_to_it() -> None:
     event = AboveThreshold(1.0, 0.5, 0.5)
     plain = np.exp(above_threshold_pair([0, 2], [1, 1], event, threshold=1).log_p)
     gaps = np.exp(above_threshold_pair([0, 2], [1, 1], event, threshold=1, gap=True).log_p)

@@ -57,7 +57,7 @@ def test_many_canaries_find_most_of_a_known_loss() -> None:
     assert 1.7 < found.epsilon <= 2.0 < found.reachable
 
 
-def test_a_run_that_says_who_is_in_it_is_caught_and_one_that_says_nothing_is_not() -> None:
+def test_a_run_that_reveals_its_members_is_caught_and_a_silent_one_is_not() -> None:
     tells = audit.one_run(lambda coins: coins, 200, guesses=100, noise=Seeded(2), delta=1e-5)
     assert tells.right == 100 and tells.epsilon == tells.reachable > 3
     silent = audit.one_run(lambda coins: np.zeros(coins.size), 200, guesses=100, noise=Seeded(3), confidence=0.999)

@@ -135,7 +135,7 @@ def test_no_audit_finds_more_than_is_reachable(runs, confidence, delta) -> None:
     assert max(found) == reachable
 
 
-def test_what_is_reachable_is_found_where_an_output_gives_the_table_away() -> None:
+def test_the_reachable_bound_is_found_if_an_output_reveals_the_table() -> None:
     found = audit.distinguish(lambda d: d, 0, 1, runs=1000)
     assert found.epsilon == found.reachable == audit.reachable_epsilon(750)
 

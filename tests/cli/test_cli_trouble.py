@@ -100,7 +100,7 @@ def test_a_file_that_makes_no_sense_is_refused(desk: Desk, tmp_path: Path, old: 
     ],
     ids=" ".join,
 )
-def test_what_makes_no_sense_has_status_2_and_says_why(desk: Desk, command: list[str]) -> None:
+def test_senseless_commands_have_status_2_and_a_reason(desk: Desk, command: list[str]) -> None:
     before = hr.ledger.read(desk.url).spent
     refused(desk.run(*command), output.INPUT, ". ")
     assert hr.ledger.read(desk.url).spent == before
@@ -133,7 +133,7 @@ def test_a_ledger_that_is_away_has_status_4(desk: Desk, tmp_path: Path) -> None:
     refused(away.run("ask", "count(sex='F')"), output.LEDGER, "must be read")
 
 
-def test_a_table_that_cannot_be_read_has_status_5_and_no_word_of_it_is_told(desk: Desk, tmp_path: Path) -> None:
+def test_an_unreadable_table_has_status_5_and_nothing_of_it_is_shown(desk: Desk, tmp_path: Path) -> None:
     broken = changed(desk, tmp_path, "people.csv", "people.parquet")
     (tmp_path / "people.parquet").write_bytes(b"PAR1 Erika Mustermann, HIV positive PAR1")
     ran = broken.run("open", "--yes")
@@ -148,7 +148,7 @@ def test_another_table_or_declaration_is_refused_and_costs_nothing(desk: Desk, t
     refused(other.run("ask", "count(sex='F')"), 2, "another reserve")
 
 
-def test_what_is_not_expected_shows_its_kind_and_place_and_not_its_message(
+def test_an_unexpected_error_shows_its_kind_and_place_and_not_its_message(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def failing(*_: object, **__: object) -> None:
@@ -160,7 +160,7 @@ def test_what_is_not_expected_shows_its_kind_and_place_and_not_its_message(
     assert "Mustermann" not in ran.output
 
 
-def test_what_other_libraries_log_is_not_shown(tmp_path: Path) -> None:
+def test_logs_of_other_libraries_are_not_shown(tmp_path: Path) -> None:
     """In a process of its own: the test's own handlers would take it."""
     command = ["demo", "--table", str(tmp_path / "people.csv")]
     program = f"import logging; from hedgerow.cli import app; app({command}, standalone_mode=False); logging.getLogger('sql').error('row 17')"
@@ -223,7 +223,7 @@ def test_a_password_of_the_environment_is_used_and_shown_nowhere(
         assert PASSWORD not in away.file.read_text()
 
 
-def test_what_came_from_the_environment_is_escaped_in_urls_and_taken_out_of_messages(
+def test_values_from_the_environment_are_escaped_in_urls_and_removed_from_messages(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("PEOPLE_PASSWORD", "p@ss/word:1")

@@ -148,7 +148,7 @@ def test_within_is_priced_paid_once_and_refused_with_its_own_code(desk: Desk) ->
     assert refused.exit_code == 3 and "left" in refused.stderr and desk.json("open")["spent"] == paid["spent"]
 
 
-def test_what_was_answered_before_a_refusal_is_shown(desk: Desk) -> None:
+def test_answers_before_a_refusal_are_shown(desk: Desk) -> None:
     ran = desk.run("ask", "count()", "count(age=(1, 6), region=1)", "--within", "1e-8", "--json")
     assert ran.exit_code == 3 and len(json.loads(ran.stdout)["answers"]) == 1
 

@@ -60,7 +60,7 @@ def test_a_file_is_verified_and_a_withdrawn_or_changed_one_is_refused(desk, tmp_
     assert ran.exit_code == 2 and "as it was published" in ran.output
 
 
-def test_what_a_release_cannot_do_is_refused_in_a_sentence(desk, tmp_path: Path) -> None:
+def test_a_release_refuses_unsupported_calls_in_a_sentence(desk, tmp_path: Path) -> None:
     file = tmp_path / "people.hedgerow"
     assert desk.run("publish", str(file)).exit_code == 0
     for command in (

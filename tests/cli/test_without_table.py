@@ -30,7 +30,7 @@ def hide(desk: Desk) -> None:
         table.rename(table.with_suffix(".hidden"))
 
 
-def test_what_spends_nothing_is_answered_without_the_table_as_with_it(tmp_path: Path) -> None:
+def test_free_calls_give_the_same_without_the_table(tmp_path: Path) -> None:
     desk = opened(tmp_path)
     bought = desk.json("ask", "count(smoker=True)", "--within", "0.02")["answers"]
     with hr.open(  # asks first, so that nothing below is a repeat of what a command said
@@ -63,7 +63,7 @@ def test_a_drafted_file_with_a_table_for_its_profile_does_without_the_table(tmp_
     assert desk.run("ask", "count(smoker=True)").exit_code == 0
 
 
-def test_what_may_spend_needs_the_table_and_costs_nothing_without_it(tmp_path: Path) -> None:
+def test_calls_that_may_spend_need_the_table_and_cost_nothing_without_it(tmp_path: Path) -> None:
     desk = opened(tmp_path)
     spent = desk.json("ask", "count(smoker=True)")["spent"]
     hide(desk)

@@ -75,7 +75,7 @@ def begin(office: Office, name: str) -> str:
     return str(made.headers["location"])
 
 
-def test_an_owner_of_the_service_lands_on_the_page_and_nobody_else_sees_it(office: Office) -> None:
+def test_an_owner_of_the_service_sees_the_page_and_nobody_else_does(office: Office) -> None:
     office.sign_in("owner")
     assert office.client.get("/behind/", follow_redirects=False).headers["location"] == "/behind/register"
     assert "tables/people.csv" in office.client.get("/behind/register").text

@@ -265,7 +265,7 @@ def test_a_bound_that_costs_too_much_is_refused_before_anything_is_drawn(table) 
     assert (session.spent, len(session.log)) == before
 
 
-def test_what_a_regression_teaches_improves_a_later_count() -> None:
+def test_a_regression_that_is_learned_improves_a_later_count() -> None:
     data = large(10)
     count = hr.count(smoker=True, age=(5, 7))
     session = ignorant(data)
@@ -280,7 +280,7 @@ def test_what_a_regression_teaches_improves_a_later_count() -> None:
     assert abs(session.ask(later).value - unsafe_answer(data, later)) < min(before, ignorance) / 5
 
 
-def test_where_the_marginal_is_too_wide_a_private_oracle_answers(monkeypatch) -> None:
+def test_a_private_oracle_answers_if_the_marginal_is_too_wide(monkeypatch) -> None:
     """Noise that drowns the marginal: gradient descent finds θ, and ⟨u, D⟩ teaches the hypothesis."""
     data = large(10)
     session = ignorant(data)

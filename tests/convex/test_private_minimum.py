@@ -76,7 +76,7 @@ def test_a_surrogate_is_as_smooth_as_strong_and_as_near_as_it_says(loss):
         assert -1e-12 <= above <= error + 1e-12
 
 
-def test_what_is_not_certain_for_every_table_is_known_from_public_facts():
+def test_public_facts_tell_where_a_value_is_not_certain_for_every_table():
     smooth, kinked = bound(SMOOTH[1]), bound(KINKED[0])
     sure = minimiser.certain_value
     assert sure(Surrogate.of(kinked, Simplex(1.0), 0.01), 1e-6)

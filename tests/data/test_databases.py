@@ -157,7 +157,7 @@ def test_a_database_is_read_at_one_moment_by_a_connection_that_cannot_write(monk
         reading.execute("CREATE TABLE u (a int)")
 
 
-def test_a_connection_that_drops_while_rows_are_read_is_told_without_them_and_costs_nothing(monkeypatch) -> None:
+def test_a_connection_lost_while_rows_are_read_is_reported_without_them_and_costs_nothing(monkeypatch) -> None:
     url = table_of("a text", [("SECRET",)] * 100)
     monkeypatch.setattr(postgres_table, "ROWS_OF_AN_ENGINE", 10)
     carried, left = postgres_table._as_arrow, iter(range(3))

@@ -429,7 +429,7 @@ def fields_of(path: Path, dialect: Csv, columns: int) -> list[list[str]]:
     st.lists(st.lists(st.text(alphabet="ab\",;\n\r 'é#", max_size=6), min_size=3, max_size=3), min_size=1, max_size=6),
     st.sampled_from([csv.QUOTE_MINIMAL, csv.QUOTE_ALL]),
 )
-def test_what_a_csv_writer_wrote_is_read_exactly(path, rows, quoting) -> None:
+def test_the_output_of_a_csv_writer_is_read_exactly(path, rows, quoting) -> None:
     with open(path, "w", encoding="utf-8", newline="") as file:
         csv.writer(file, quoting=quoting).writerows([NAMES, *rows])
     found = fields_of(path, Csv(), 3)
@@ -532,7 +532,7 @@ def test_a_quote_left_open_is_not_closed_by_what_is_well_formed_in_the_next_line
 
 
 @pytest.mark.parametrize("block", [1, 2, 3, 7, 64])
-def test_where_a_block_of_the_file_ends_changes_nothing(block, tmp_path, monkeypatch) -> None:
+def test_the_ends_of_file_blocks_change_nothing(block, tmp_path, monkeypatch) -> None:
     rows = [["1", "a\r\nb", 'say "x"'], ["2", "", '"'], ["3", "\n", ",\r"], ["4", "é日😀", "x" * 50]]
     path = tmp_path / "t.csv"
     for encoding in ("utf-8", "utf-16", "gb18030"):
@@ -661,7 +661,7 @@ def test_public_failures_are_named(tmp_path) -> None:
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_what_an_engine_says_about_a_row_is_nowhere_in_the_refusal(tmp_path) -> None:
+def test_no_refusal_contains_the_message_of_an_engine_about_a_row(tmp_path) -> None:
     broken = tmp_path / "t.parquet"
     broken.write_bytes(b"PAR1 SECRET-4711 PAR1")
     half = tmp_path / "t.csv.gz"

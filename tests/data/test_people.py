@@ -40,7 +40,7 @@ def records(frame: pd.DataFrame, most: int) -> Counter[tuple[int, ...]]:
 
 
 @pytest.mark.parametrize("most", [1, 3])
-def test_a_person_who_comes_or_goes_moves_their_own_rows_and_no_more_than_so_many(most) -> None:
+def test_an_added_or_removed_person_moves_at_most_k_rows_of_their_own(most) -> None:
     frame = visits(12)
     everybody = records(frame, most)
     for person in frame["who"].unique():
@@ -67,7 +67,7 @@ def test_the_order_of_rows_decides_nothing() -> None:
     )
 
 
-def test_what_one_id_is_changes_no_other() -> None:
+def test_the_value_of_one_id_changes_no_other_person() -> None:
     """A missing or strange one changes the type that pandas infers; the persons stay whom they were."""
     frame = pd.DataFrame(
         {"who": np.repeat(np.arange(1000, 1040), 5), "a": np.arange(200) % 5, "b": np.arange(200) % 3 == 0}
@@ -160,7 +160,7 @@ def test_a_ledger_that_lasts_knows_the_persons(tmp_path, monkeypatch) -> None:
         hr.open(frame, rows_per_unit=3, **how)
 
 
-def test_what_cannot_be_promised_to_a_person_is_refused() -> None:
+def test_options_without_a_promise_to_persons_are_refused() -> None:
     frame = visits(5)
     how = {"universe": UNIVERSE, "budget": BUDGET}
     for bad, words in (

@@ -19,7 +19,7 @@ from hedgerow.query.linear import Linear
 
 
 @pytest.mark.parametrize("failure", [ValueError, KeyError, BaseException])
-def test_what_an_engine_says_is_dropped_whole(failure) -> None:
+def test_messages_of_an_engine_are_dropped_as_a_whole(failure) -> None:
     """From the message, and from what hangs on it: a traceback shows contexts and causes too."""
 
     def work() -> None:
@@ -31,7 +31,7 @@ def test_what_an_engine_says_is_dropped_whole(failure) -> None:
     assert "SECRET" not in "".join(traceback.format_exception(refused.value))
 
 
-def test_a_refusal_of_our_own_is_said_without_what_was_in_its_course() -> None:
+def test_a_refusal_of_our_own_is_shown_without_the_error_that_caused_it() -> None:
     def work() -> None:
         try:
             raise ValueError("row 17: SECRET")
@@ -107,7 +107,7 @@ def test_a_quote_takes_further_lines_only_for_a_record_of_as_many_fields_as_ther
         assert Table(path, universe, csv=hr.Csv(multiline=True)).rows == rows
 
 
-def test_what_is_known_already_and_what_is_counted_now_come_in_the_order_asked_for() -> None:
+def test_cached_and_new_counts_come_in_the_order_of_the_request() -> None:
     universe = hr.Universe.from_sizes({"a": 2, "b": 3})
     data = HistogramSource(universe, np.arange(6))
     data.marginal(("b",))

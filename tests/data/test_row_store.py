@@ -155,7 +155,7 @@ def test_a_temporary_store_has_no_name_so_that_nothing_is_left_of_it(tmp_path, m
     assert np.array_equal(age, FRAME["age"], equal_nan=True) and city.tolist() == FRAME["city"].tolist()
 
 
-def test_what_cannot_be_read_leaves_nothing_behind_and_says_nothing(tmp_path, monkeypatch) -> None:
+def test_an_unreadable_source_leaves_nothing_behind_and_reveals_nothing(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
     (tmp_path / "temporary").mkdir()
     (tmp_path / "t.parquet").write_bytes(b"PAR1 secret PAR1")

@@ -67,7 +67,7 @@ def test_an_aggregate_that_mixes_rows_is_evaluated_row_by_row_unless_vouched_for
     assert values(mixing, [0, 1, 2], True) == [0.0, 0.0, 0.0]  # one number is no column of three, nor of one
 
 
-def test_what_a_function_does_to_its_columns_is_undone() -> None:
+def test_changes_that_a_function_makes_to_its_columns_are_undone() -> None:
     def spoiling(x):
         x[:] = 1.0
         return x
@@ -76,7 +76,7 @@ def test_what_a_function_does_to_its_columns_is_undone() -> None:
     assert values(lambda x: x, [0, 1], True) == [0.0, 0.25]
 
 
-def test_nothing_that_a_function_warns_of_is_heard_and_nothing_it_raises_but_the_users_interrupt() -> None:
+def test_warnings_and_errors_of_a_function_are_dropped_except_the_users_interrupt() -> None:
     def loud(x):
         warnings.warn(f"a value of {x}", stacklevel=1)
         return np.float64(1.0) / (x - x)
@@ -129,6 +129,6 @@ def test_an_expression_has_the_value_of_the_cell_of_each_row() -> None:
         (lambda: ~hr.statistic(abs, "x"), "must be"),
     ],
 )
-def test_what_is_publicly_wrong_is_refused(make, said) -> None:
+def test_publicly_wrong_arguments_are_refused(make, said) -> None:
     with pytest.raises(InvalidInput, match=said):
         make()

@@ -191,7 +191,7 @@ PERHAPS = [
 
 
 @pytest.mark.parametrize(("kind", "attribute"), NEVER, ids=lambda x: x if isinstance(x, str) else type(x).__name__)
-def test_what_a_type_can_never_match_is_refused_from_the_schema(kind, attribute) -> None:
+def test_a_declaration_that_a_type_can_never_match_is_refused_from_the_schema(kind, attribute) -> None:
     for source in typed(kind):
         with pytest.raises(InvalidInput, match=r"Attribute 'a' must be .* Declare it by the column's type") as refused:
             Table(source, hr.Universe(a=attribute))
@@ -217,7 +217,7 @@ def test_the_types_of_a_databases_table_are_its_schema(tmp_path) -> None:
 
 
 @pytest.mark.parametrize(("kind", "attribute"), PERHAPS, ids=lambda x: x if isinstance(x, str) else type(x).__name__)
-def test_what_a_type_may_match_is_not_refused(kind, attribute) -> None:
+def test_a_declaration_that_a_type_may_match_is_accepted(kind, attribute) -> None:
     for source in typed(kind):
         assert Table(source, hr.Universe(a=attribute)).rows > 0
 

@@ -168,9 +168,7 @@ def test_rows_are_counted_alike_whether_few_or_many(sets, monkeypatch) -> None:
     assert few == counted()
 
 
-def test_what_does_not_fit_in_memory_is_spilt_into_a_folder_that_its_owner_alone_can_open(
-    tmp_path, monkeypatch
-) -> None:
+def test_arrays_beyond_memory_are_spilled_into_a_folder_that_only_its_owner_can_open(tmp_path, monkeypatch) -> None:
     path = tmp_path / "t.csv"
     path.write_text("a,b,c\n1,x,True\n")
     monkeypatch.setattr(tables, "FOLDED_AT_ONCE", 0)

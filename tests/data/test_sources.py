@@ -271,7 +271,7 @@ def test_an_unknown_attribute_is_refused(hold) -> None:
         hold(records(6)).marginals([["age"], ["height"]])
 
 
-def test_what_is_too_large_is_refused_before_anything_is_counted(hold, monkeypatch) -> None:
+def test_too_large_tables_are_refused_before_anything_is_counted(hold, monkeypatch) -> None:
     data = hold(records(7))
     monkeypatch.setattr(data, "_count_all", lambda sets: pytest.fail("It was counted."))
     monkeypatch.setattr(module, "LARGEST_MARGINAL", 23)
@@ -291,7 +291,7 @@ def test_the_cache_stays_within_its_bound_and_counts_stay_right(hold, monkeypatc
         assert sum(counts.size for counts in data._cache.values()) <= 40
 
 
-def test_what_is_cached_is_not_counted_again(hold, monkeypatch) -> None:
+def test_cached_tables_are_not_counted_again(hold, monkeypatch) -> None:
     data = hold(records(9))
     known = data.marginal(["age"])
     counted: list[list[tuple[str, ...]]] = []
@@ -400,7 +400,7 @@ def test_threads_may_share_a_source(hold, monkeypatch) -> None:
     assert sum(counts.size for counts in data._cache.values()) <= module.CACHED_CELLS
 
 
-def test_what_memory_does_not_hold_is_in_a_folder_that_its_owner_alone_can_open(monkeypatch, tmp_path) -> None:
+def test_arrays_outside_memory_are_in_a_folder_that_only_its_owner_can_open(monkeypatch, tmp_path) -> None:
     monkeypatch.setattr(table_module, "MEMORY", "32MB")
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     universe = hr.Universe.from_sizes({name: 250 for name in "abcdefgh"})

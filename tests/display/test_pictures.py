@@ -39,7 +39,7 @@ def texts_overlap(axes, ticks) -> bool:
     return any(a.overlaps(b) for a, b in itertools.pairwise(boxes))
 
 
-def test_of_many_categories_the_largest_have_bars_and_the_others_share_one() -> None:
+def test_the_largest_of_many_categories_have_bars_and_the_others_share_one() -> None:
     shares = np.random.default_rng(0).dirichlet(np.ones(105))
     axes = table(shares, 0.004, ("place", COUNTIES)).plot()
     lengths = [bar.get_width() for bar in axes.patches]
@@ -173,7 +173,7 @@ def test_a_plan_answers_whether_the_table_is_large_enough_in_words_and_in_a_pict
         hr.plan(universe=SMALL, budget=budget, accuracy=0.1, queries=10, simulate=False).plot()
 
 
-def test_what_a_notebook_shows_is_a_table_and_what_a_terminal_shows_is_no_dataclass() -> None:
+def test_a_notebook_shows_a_table_and_a_terminal_no_dataclass() -> None:
     session = opened(frame())
     session.ask(hr.count(sex="F"))
     X = frame(400).assign(target=lambda rows: rows.smoker)

@@ -183,7 +183,7 @@ def _facts(tally: ValueCounts) -> tuple:
 # Free
 
 
-def test_what_is_public_costs_nothing(tmp_path) -> None:
+def test_public_facts_cost_nothing(tmp_path) -> None:
     frame = pd.DataFrame({"a": pd.Categorical(["x", "y"]), "b": pd.array([True, False], "boolean"), "c": [1, 2]})
     universe = hr.Universe.draft(hr.TrustSchema(frame), public=["a"], codebook={"c": (0, 9)})
     assert (
@@ -311,7 +311,7 @@ def test_a_pure_budget_drafts_numbers() -> None:
 
 
 @pytest.mark.parametrize("neighbours", ["replace", "add-remove"])
-def test_what_is_charged_does_not_depend_on_the_rows(neighbours) -> None:
+def test_charges_do_not_depend_on_the_rows(neighbours) -> None:
     """Given what was released: two tables of which the first answers are the same are charged alike, to the end."""
     budget = hr.Budget(0.5, 1e-6, neighbours)
     bills = []

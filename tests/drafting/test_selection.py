@@ -71,7 +71,7 @@ def test_no_pair_of_neighbours_has_more_than_the_claim(pair) -> None:
     assert law.delta(20.0) >= 0.7 * event.delta or 0 not in pair[1]  # the tail is there, and no smaller than said
 
 
-def test_only_what_is_told_is_written_down() -> None:
+def test_only_released_values_are_recorded() -> None:
     event = threshold_event(Amount(BUDGET, 0.01), 1e-7)
     tally = ValueCounts(Counter({"F": 900, "M": 800, "alone": 1, **{f"id{i}": 1 for i in range(50)}}), missing=700)
     ledger = Accountant(BUDGET, slack=5e-7)

@@ -204,7 +204,7 @@ def test_an_attribute_without_an_order_has_no_runs() -> None:
 
 
 @pytest.mark.filterwarnings("error")
-def test_of_very_many_values_any_set_has_a_bar_and_so_has_a_mean_within_it() -> None:
+def test_with_very_many_values_every_set_has_a_bar_and_so_has_a_mean_within_it() -> None:
     """1,500 values have more sets than a float holds. A set has the bar of its product, or of a table if that is smaller."""
     universe, event = hr.Universe(a=hr.Integers(0, 1499), b=hr.Integers(0, 4)), Gaussian(1.0, 20.0)
     bars, known = ErrorBars(universe, BETA), RowCountInterval(10**9, 10**9, 10**9)
@@ -330,7 +330,7 @@ def test_an_overview_takes_the_first_share_of_beta() -> None:
     assert bars.number(event) == pytest.approx(event.sigma * math.sqrt(2 * (math.log(2) + doubt(2))))
 
 
-def test_where_n_is_private_a_bar_holds_for_every_n_that_is_possible() -> None:
+def test_with_a_private_n_a_bar_holds_for_every_possible_n() -> None:
     """⟨q − c, counts⟩/n, c the mean of q, is farthest from 0 at the least n, and nearest at the most."""
     rows, query = RowCountInterval(N, 0.9 * N, 1.2 * N), hr.count(a=0).on(UNIVERSE)
     for counts in ([6000.0, 2000.0, 2000.0], [500.0, 4750.0, 4750.0]):
@@ -408,7 +408,7 @@ def test_conjunctions_asked_together_have_each_the_bounds_of_its_own_parts() -> 
     assert high == pytest.approx([most for _, most in bounds], abs=1e-12) and high.min() < 1
 
 
-def test_parts_of_only_so_many_sets_are_kept(monkeypatch) -> None:
+def test_parts_are_kept_for_a_limited_number_of_sets(monkeypatch) -> None:
     monkeypatch.setattr(error_bars, "KEPT_PARTS", 2)
     universe = hr.Universe.from_sizes(dict.fromkeys("abcde", 3))
     bars, alone = ErrorBars(universe, BETA), ErrorBars(universe, BETA)
@@ -473,7 +473,7 @@ def test_the_variance_of_a_measurement_is_that_of_its_noise() -> None:
         assert measured(("a",), event).variance == pytest.approx(law.var())
 
 
-def test_what_a_guard_promises_is_its_threshold_and_its_width() -> None:
+def test_the_promise_of_a_guard_is_its_threshold_plus_its_width() -> None:
     """At 2w it never fires at errors below w, and after ⊥ the error is at most 3w, w how far a comparison may be off."""
     guard = plan_guard(hr.Budget(1.0, 1e-6), 10**7, 1000, 0.02)
     assert guard is not None

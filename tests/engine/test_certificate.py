@@ -92,7 +92,7 @@ def test_the_largest_error_is_that_of_the_worst_question(axes) -> None:
         assert largest_error(difference, ordered, off) == max(0, exceeding)
 
 
-def test_where_sets_are_too_many_the_number_is_larger_and_still_holds(monkeypatch) -> None:
+def test_with_too_many_sets_the_bound_is_larger_and_still_holds(monkeypatch) -> None:
     difference = np.random.default_rng(0).integers(-50, 51, (4, 4, 3))
     exact = largest_error(difference, [False, False, True])
     monkeypatch.setattr("hedgerow.engine.practical.certificate.largest_errors.MOST_SETS", 1)
@@ -159,7 +159,7 @@ def test_a_row_moves_what_means_are_made_of_by_one_and_no_more(neighbours) -> No
     assert largest_of_means(huge, 0, np.array([0, PLACES])) == 2**60
 
 
-def test_what_is_expected_grows_with_the_cells_that_matter_and_a_question_has_the_least_of_its_lines() -> None:
+def test_expected_errors_grow_with_the_cells_that_matter_and_a_question_has_the_least_of_its_lines() -> None:
     few, many = (error_allowances(np.full(m, 1 / m), 10.0, 8) for m in (4, 64))
     assert [each.offset for each in few] < [each.offset for each in many]
     assert [each.table is None for each in few] == [slope == 0 for _, slope in PIECES]
@@ -432,7 +432,7 @@ def test_an_alternating_count_is_as_many_intervals_as_it_has() -> None:
     assert made._products(query.attributes, [query]).tolist() == [3.0]
 
 
-def test_what_is_certified_has_its_own_part_of_beta() -> None:
+def test_the_certificate_has_its_own_part_of_beta() -> None:
     session = opened(table())
     made = session.certificate
     assert made.beta == pytest.approx(0.0325)
@@ -443,7 +443,7 @@ def test_what_is_certified_has_its_own_part_of_beta() -> None:
 
 
 @pytest.mark.parametrize("neighbours", ["replace", "add-remove"])
-def test_what_is_said_of_fractions_has_room_for_all_that_the_numbers_of_rows_leave_open(neighbours) -> None:
+def test_bars_of_fractions_allow_for_every_possible_number_of_rows(neighbours) -> None:
     """|N/n − v| where N is within B rows of ñv, and n in its interval: B for rounding too, β for n too."""
     session = opened(table(), hr.Budget(1.0, 1e-6, neighbours))
     made = session._engine.knowledge.certified
@@ -551,7 +551,7 @@ def test_after_a_refit_answers_stay_within_what_was_certified() -> None:
     assert error <= 2 * before.error + 1e-12
 
 
-def test_a_session_taken_up_has_the_certificate_it_had() -> None:
+def test_a_resumed_session_has_its_certificate() -> None:
     data = table()
     first = opened(data)
     ledger = Accountant(first.budget, earlier=first.ledger.entries())
@@ -631,7 +631,7 @@ def test_a_price_is_what_is_then_paid_and_quoting_it_costs_nothing(budget) -> No
 
 
 @pytest.mark.parametrize("budget", BUDGETS, ids=repr)
-def test_what_cannot_be_had_is_refused_unpaid_and_what_can_is_said(budget) -> None:
+def test_unreachable_errors_are_refused_without_a_charge_and_reachable_ones_are_stated(budget) -> None:
     session = opened(table(), budget)
     for query in (hr.count(age=(1, 3), region="n", sex=True, visits=1), hr.marginal("age", "region")):
         spent = session.spent
@@ -690,7 +690,7 @@ def test_bars_that_are_bought_together_are_paid_together_or_not_at_all() -> None
     assert session.spent > spent
 
 
-def test_what_is_bought_is_nearer_than_what_was_known() -> None:
+def test_a_purchase_is_more_accurate_than_the_free_answer() -> None:
     """Median errors of the same questions before and after paying, where the bar is a third of the free one."""
     before, after = [], []
     for seed in range(12):

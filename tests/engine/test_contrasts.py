@@ -53,7 +53,7 @@ def test_every_value_adds_as_much_to_contrasts_of_ranges_and_the_ends_are_the_en
 
 
 @pytest.mark.parametrize("m", SIZES)
-def test_what_is_said_to_be_asked_is_the_mean_over_single_values_and_ranges(m) -> None:
+def test_the_assumed_questions_are_the_mean_over_single_values_and_ranges(m) -> None:
     for each, single in ((helmert(m), 1.0), (of_ranges(m), SINGLE)):
         kinds = (single, np.eye(m)), (1 - single, ranges(m))
         assert each.asked[0] == pytest.approx(sum(w * variances(each, asked).mean() for w, asked in kinds))

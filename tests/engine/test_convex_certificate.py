@@ -166,7 +166,7 @@ def test_a_session_on_a_ledger_that_lasts_has_the_same_bounds_again(tmp_path, mo
         assert all(np.array_equal(a.value, b.value) for a, b in zip(first, again, strict=True))
 
 
-def test_what_is_certified_is_not_lost_by_learning_more() -> None:
+def test_a_certificate_survives_later_learning() -> None:
     """After a purchase the hypothesis has another answer: the one that was certified is kept while its bound is better."""
     session = opened(table(), 0, reserve=0.6)
     before = session._engine.minimize(QUESTIONS[0].on(UNIVERSE), None)
@@ -182,7 +182,7 @@ def ridged(**features) -> hr.Query:
     return hr.minimize(Squared(target="a", features=["b", "d"], ridge=0.05, **features), hr.L2Ball(3.0))
 
 
-def test_coefficients_are_as_far_from_the_best_as_is_said_and_may_be_that_far() -> None:
+def test_coefficients_stay_within_the_stated_distance_from_the_best_and_can_reach_it() -> None:
     """θ* + t·H⁻¹e_j has the largest jth entry of all that are as good: a hundredth less would be wrong."""
     data, question = table(), ridged().on(UNIVERSE)
     shares = data.marginal(question.attributes) / data.rows
@@ -213,7 +213,7 @@ def test_an_answer_has_its_coefficients_by_name_with_errors_where_there_are_any(
         _ = session.ask(hr.count(y=True)).coefficients
 
 
-def test_where_nothing_curves_no_coefficient_is_bounded() -> None:
+def test_without_curvature_no_coefficient_is_bounded() -> None:
     """One-hot columns beside an intercept say the same twice: any amount may go from one to the other."""
     question = hr.minimize(Squared(target="a", features=["c"], coding="full"), hr.L2Ball(100.0)).on(
         UNIVERSE

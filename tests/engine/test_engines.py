@@ -111,7 +111,7 @@ def test_every_kind_of_question_gets_an_estimate_or_a_refusal_from_public_facts(
 
 
 @pytest.mark.parametrize(("opened", "budget"), CASES)
-def test_what_is_free_is_what_is_answered_one_by_one_and_costs_nothing(opened, budget) -> None:
+def test_free_answers_in_a_batch_equal_those_given_one_by_one(opened, budget) -> None:
     engine, spent = (session := opened(budget))._engine, session.spent
     queries = [bound(query, UNIVERSE) for query in (*QUESTIONS[:2], QUESTIONS[4], QUESTIONS[5])]
     free = engine.free(queries)
@@ -281,7 +281,7 @@ def test_a_round_that_was_open_is_over_and_the_next_is_charged(name) -> None:
     assert any(entry.why == "guard round" for entry in again.log[before:])
 
 
-def test_a_ledger_is_not_taken_up_by_a_session_that_is_opened_otherwise() -> None:
+def test_a_ledger_is_not_resumed_by_a_session_with_other_options() -> None:
     first = practical(BUDGETS["replace approximate"])
     with pytest.raises(hr.InvalidInput, match=r"resumed by a session that is opened as before"):
         practical(BUDGETS["replace approximate"], ledger=taken_up(first.ledger), reserve=0.5)

@@ -36,7 +36,7 @@ def opened(budget: hr.Budget = BUDGET, **options) -> hr.Session:
 
 
 @pytest.mark.parametrize("neighbours", ["replace", "add-remove"])
-def test_what_a_guard_of_hits_lets_pass_is_within_its_bar(neighbours) -> None:
+def test_an_answer_that_a_guard_of_hits_passes_is_within_its_bar(neighbours) -> None:
     session = opened(hr.Budget(1.0, 1e-9, neighbours))
     answers = session.ask_all(ASKED, progress=False)
     off = [abs(answer.value - hr.unsafe.unsafe_answer(data(), answer.query)) for answer in answers]

@@ -102,7 +102,7 @@ def test_a_larger_table_sums_to_the_estimates_of_its_pairs(session) -> None:
         assert np.abs(whole.sum(axis=i) - hypothesis.marginal(pair)).sum() < 0.004
 
 
-def test_a_model_taken_up_again_says_what_it_said(session) -> None:
+def test_a_resumed_model_gives_the_same_answers(session) -> None:
     learned = session._engine.knowledge.learned
     public = 1.0 * len(table()) if session.budget.neighbours == "replace" else None
     again = FittedModel.restore(learned.universe, public, learned.state())

@@ -95,7 +95,7 @@ def test_a_prefit_goes_the_same_way_on_any_table_once_its_releases_are_there(bud
 
 
 @pytest.mark.parametrize("budget", [APPROXIMATE, PURE, PRIVATE_N], ids=["approximate", "pure", "n private"])
-def test_a_session_taken_up_on_another_table_says_what_it_said(budget) -> None:
+def test_a_session_resumed_on_another_table_gives_the_same_answers(budget) -> None:
     """All that it knows came out of its ledger, so the table can be any other: what it charges and says is the same.
 
     A count that is learned or looked at without being paid for would say something of the other table.
@@ -116,7 +116,7 @@ def test_a_session_taken_up_on_another_table_says_what_it_said(budget) -> None:
     assert all(entry.is_complete for entry in first.log)
 
 
-def test_a_session_taken_up_repeats_its_answers_for_nothing() -> None:
+def test_a_resumed_session_repeats_its_answers_for_free() -> None:
     first, query = thrifty(table(40_000), APPROXIMATE), hr.count(a=1, c=0)
     bought = first.ask(query, within=0.05)
     assert bought.cost > 0
@@ -215,7 +215,7 @@ class Counting(Seeded):
 
 
 @pytest.mark.parametrize("budget", [APPROXIMATE, PURE], ids=["approximate", "pure"])
-def test_what_a_convex_question_pays_for_it_draws_at_the_price_of_a_row(budget) -> None:
+def test_a_convex_question_draws_what_it_is_charged_for_at_the_price_of_a_row(budget) -> None:
     """Err is measured for all that a row moves it, and gradients in the norm that their noise is for: ℓ1 of Laplace."""
     ledger, noise = Accountant(budget), Counting(0)
     options: dict[str, Any] = {"workload": [hr.count(a=1)], "queries": 10, "beta": 0.1, "guard": 0.0, "reserve": 0.5}
@@ -246,7 +246,7 @@ def test_a_table_too_large_to_count_is_refused_before_it_is_charged() -> None:
     assert ledger.spent == 0
 
 
-def test_what_the_guard_and_the_owner_keep_back_is_left_after_the_opening() -> None:
+def test_reserves_of_the_guard_and_of_the_owner_are_left_after_the_opening() -> None:
     session = opened(table(24 * 10**6), APPROXIMATE, guard=0.1, reserve=0.3)
     assert engine_of(session).guard is not None
     assert session.remaining == pytest.approx((0.3 + 2 * 0.1) * APPROXIMATE.total, rel=1e-6)
@@ -332,7 +332,7 @@ def fired(session: hr.Session) -> int:
     return found
 
 
-def test_a_guard_that_is_used_up_is_off_and_one_that_is_taken_up_has_the_rounds_it_had_left() -> None:
+def test_an_exhausted_guard_is_off_and_a_resumed_one_has_its_remaining_rounds() -> None:
     options: dict[str, Any] = {"guard": 0.1, "workload": [hr.count(a=1)], "reserve": 0.3}
     session = opened(table(24 * 10**6), APPROXIMATE, **options)
     assert fired(session) > 0
@@ -401,7 +401,7 @@ def test_counts_and_convex_questions_of_the_theory_share_budget_and_beta(budget)
     assert of_counts + of_losses + engine.ledger.spent <= budget.total * (1 + 1e-12)
 
 
-def test_where_n_is_private_the_convex_promise_of_the_theory_is_wider() -> None:
+def test_with_a_private_n_the_convex_promise_of_the_theory_is_wider() -> None:
     """α is of ñ rows, and there may be fewer."""
     engine = theoretical(PRIVATE_N)
     assert engine._convex is not None and 0 < engine._doubt < 1
@@ -420,7 +420,7 @@ def test_the_theory_refuses_what_its_theorem_does_not_give() -> None:
     assert session.spent >= spent
 
 
-def test_what_nothing_bounds_has_no_bar() -> None:
+def test_an_answer_without_a_bound_has_no_bar() -> None:
     assert public.estimate(0.0, 1.0).error is None
     assert public.estimate(0.3, 0.7).error == 0.7
 

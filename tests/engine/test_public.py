@@ -57,7 +57,7 @@ def test_the_walk_finds_what_a_closure_or_a_method_holds() -> None:
 
 
 @pytest.mark.parametrize(("opened", "budget"), CASES)
-def test_what_is_free_is_what_the_public_part_answers_to_the_last_bit(opened, budget) -> None:
+def test_free_answers_equal_those_of_the_public_part_to_the_last_bit(opened, budget) -> None:
     session = opened(budget)
     engine = session._engine
     assert engine.public.rows == engine.rows == session.rows

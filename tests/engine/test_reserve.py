@@ -52,6 +52,6 @@ def test_a_guard_that_leaves_no_room_for_it_is_refused_before_the_table_is_read(
     assert session.spent <= 0.02 * budget.total * (1 + 1e-9)
 
 
-def test_who_says_how_much_has_that() -> None:
+def test_a_stated_reserve_is_used() -> None:
     assert kept(6 * 10**7, hr.Budget(1, 1e-6), reserve=0.3) == pytest.approx(0.3, rel=1e-3)
     assert kept(6_000, hr.Budget(1, 1e-6), reserve=0.0) == pytest.approx(0.0, abs=1e-6)

@@ -58,7 +58,7 @@ def after_the_overview(made: Prefit) -> list[Measurement]:
 
 
 @pytest.mark.parametrize("neighbours", ["replace", "add-remove"])
-def test_of_three_attributes_the_residual_alone_is_measured(neighbours) -> None:
+def test_only_the_residual_of_three_attributes_is_measured(neighbours) -> None:
     made, ledger = fitted(neighbours)
     chosen = after_the_overview(made)
     (parity,) = (m for m in chosen if m.attributes == PARITY)
@@ -132,7 +132,7 @@ def test_attributes_of_few_values_have_less_noise_where_nobody_says_what_is_aske
     assert shares["a", "b"] / shares["b", "d"] == pytest.approx(3 ** (selection.FEW_VALUES / 2), rel=0.05)
 
 
-def test_what_few_values_gain_costs_questions_about_all_attributes_alike_less_than_a_hundredth() -> None:
+def test_the_gain_of_attributes_of_few_values_costs_uniform_questions_less_than_a_hundredth() -> None:
     """As docs/proofs/residuals.md says, of the mean deviation of sets of one, two and three attributes."""
 
     def deviation(exponent: float) -> float:
@@ -156,7 +156,7 @@ def test_what_few_values_gain_costs_questions_about_all_attributes_alike_less_th
 
 
 @pytest.mark.parametrize("neighbours", ["replace", "add-remove"])
-def test_bars_are_those_of_the_overview_and_a_session_taken_up_has_them_again(neighbours) -> None:
+def test_bars_are_those_of_the_overview_and_a_resumed_session_has_them(neighbours) -> None:
     """Later measurements are chosen by earlier results, so no bar rests on their noise."""
     data, budget = table(), hr.Budget(1.0, 1e-6, neighbours)
     session = hr.open(data, universe=UNIVERSE, budget=budget, seed=0)
@@ -198,7 +198,7 @@ def test_a_certificate_is_paid_from_what_was_planned(neighbours) -> None:
     assert session.remaining == pytest.approx(0.1 * budget.total, rel=1e-3)
 
 
-def test_of_few_rows_that_are_public_no_certificate_is_planned_and_its_part_buys_something_else() -> None:
+def test_with_a_small_public_n_no_certificate_is_planned_and_its_part_buys_something_else() -> None:
     budget, shares = hr.Budget(1.0, 1e-6), []
     for rows in (300, ROWS):
         session = hr.open(table(rows), universe=UNIVERSE, budget=budget, seed=0, reserve=0.1, guard=0.0)
@@ -207,7 +207,7 @@ def test_of_few_rows_that_are_public_no_certificate_is_planned_and_its_part_buys
     assert shares == pytest.approx([0.1 + 0.9 * CERTIFICATE["rho"], 0.1], rel=1e-3)
 
 
-def test_of_few_rows_no_certificate_is_bought_and_nobody_is_promised_its_part() -> None:
+def test_with_few_rows_no_certificate_is_bought_and_its_part_is_promised_to_nobody() -> None:
     """It was planned, as n is private, so it buys nothing else: what is said to be left is what questions may spend."""
     budget = hr.Budget(0.1, 1e-6, "add-remove")
     session = hr.open(table(200), universe=UNIVERSE, budget=budget, seed=0)
@@ -215,7 +215,7 @@ def test_of_few_rows_no_certificate_is_bought_and_nobody_is_promised_its_part() 
     assert session.remaining <= (RESERVE_OF_UNKNOWN + 1e-9) * budget.total
 
 
-def test_what_the_table_holds_can_be_told_by_no_pair() -> None:
+def test_no_pair_shows_the_structure_of_the_table() -> None:
     """The table is the one of these tests."""
     counts = table().marginal(PARITY) / ROWS
     for pair in itertools.combinations(range(3), 2):
@@ -225,7 +225,7 @@ def test_what_the_table_holds_can_be_told_by_no_pair() -> None:
 
 
 @pytest.mark.parametrize("budget", [hr.Budget(4.0, 0.0), hr.Budget(4.0, 0.0, "add-remove")], ids=repr)
-def test_what_rounds_have_measured_is_in_the_model_from_which_records_are_drawn(budget) -> None:
+def test_synthetic_records_come_from_a_model_with_all_measurements_of_the_rounds(budget) -> None:
     """Without an overview too: e follows from d, and does so in synthetic records."""
     session = hr.open(table(), universe=UNIVERSE, budget=budget, guard=0.0, seed=3)
     records = session.synthetic(5000)

@@ -110,7 +110,7 @@ def test_a_published_release_fits_the_same_model(session, logistic, answer, tmp_
     assert np.allclose(loaded.coefficient_errors, answer.coefficient_errors)
 
 
-def test_what_a_sampled_fit_cannot_do_is_refused(session, logistic) -> None:
+def test_a_sampled_fit_refuses_unsupported_calls(session, logistic) -> None:
     with pytest.raises(InvalidInput, match="within must be used with a loss whose excess risk can be measured"):
         session.ask(logistic, within=0.01)
     with pytest.raises(TooLarge, match="fewer features, declare coarser bins, or fit it once"):

@@ -122,7 +122,7 @@ def test_flips_are_bits_of_rows_at_random_and_an_interval_narrows_as_they_come()
     assert abs(next(by_function).value - truth) < 0.1
 
 
-def test_no_function_is_stored_or_sent_and_a_ledger_that_paid_for_one_still_is() -> None:
+def test_no_function_is_stored_or_sent_although_a_ledger_that_paid_for_one_is() -> None:
     s = session()
     asked = hr.statistic(lambda age: age > 40, "age", within=0.05)
     answer = s.ask(asked)
@@ -193,7 +193,7 @@ def test_a_folder_keeps_the_rows_for_the_next_session(tmp_path) -> None:
 
 
 @pytest.mark.parametrize("neighbour", [np.nan, 1e300, -1.0, 40.0])
-def test_what_is_seen_besides_the_answer_does_not_depend_on_a_row(neighbour) -> None:
+def test_nothing_seen_besides_the_answer_depends_on_a_row(neighbour) -> None:
     """The same seed draws the same rows and noise: only a value on the drawn rows may move, by at most one row."""
 
     def strange(age: float) -> float:

@@ -42,7 +42,7 @@ def fit(counts: np.ndarray) -> np.ndarray:
     return local.table()
 
 
-def test_what_no_cell_shows_but_all_together_do_is_fitted(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_effect_that_only_all_cells_together_show_is_fitted(monkeypatch: pytest.MonkeyPatch) -> None:
     """An independent guess has two fifths of the rows far beside the diagonal, where there are none."""
     far = np.abs(np.subtract.outer(np.arange(64), np.arange(64))) > 16
     assert independent()[far].sum() > 0.4

@@ -49,7 +49,7 @@ def test_a_guard_says_the_same_of_questions_asked_together_and_one_by_one(neighb
         )
 
 
-def test_what_was_learned_meanwhile_is_in_the_answers_that_follow() -> None:
+def test_releases_learned_meanwhile_are_in_the_following_answers() -> None:
     session = opened("replace")
     answers = session.ask_all(QUERIES)
     last = max(i for i, a in enumerate(answers) if a.source == "measured")
@@ -72,7 +72,7 @@ def test_gaps_are_those_of_counts_one_by_one_and_weights_are_rounded_to_the_grid
         assert gap == pytest.approx(true, abs=1.0 if query.is_count else 1e-4)
 
 
-def test_what_was_not_asked_after_all_is_forgotten() -> None:
+def test_prepared_answers_that_are_never_asked_for_are_forgotten() -> None:
     session = opened("replace")
     session.ask_all(QUERIES[:10])
     assert not session._engine._ahead._left

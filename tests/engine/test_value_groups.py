@@ -220,7 +220,7 @@ def test_a_value_in_a_group_has_no_bar_from_below_by_its_group() -> None:
 
 
 @pytest.mark.parametrize("budget", [hr.Budget(1, 1e-6), hr.Budget(1, 1e-6, "add-remove"), hr.Budget(1, 0)], ids=str)
-def test_a_session_with_merged_values_is_taken_up_to_the_last_bit(budget) -> None:
+def test_a_session_with_merged_values_is_resumed_to_the_last_bit(budget) -> None:
     first = opened(budget)
     for question in (
         hr.count(pay=50),
@@ -245,7 +245,7 @@ def test_a_session_with_merged_values_is_taken_up_to_the_last_bit(budget) -> Non
     assert again.ask(later).value == first.ask(later).value and again.ask(later).error == first.ask(later).error
 
 
-def test_what_is_measured_of_single_values_is_believed_of_them() -> None:
+def test_measurements_of_single_values_are_believed() -> None:
     known, names = opened()._engine.knowledge, ("pay", "place")
     truth = onto(COUNTS, UNIVERSE, names)
     before = np.abs(known.hypothesis_table(names) - truth / ROWS).sum()

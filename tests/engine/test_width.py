@@ -52,7 +52,7 @@ def test_the_weight_of_a_set_is_how_often_its_attributes_are_asked_about() -> No
 
 
 @pytest.mark.parametrize("made", [EverySmallSet, every_set])
-def test_of_many_larger_sets_those_that_the_model_joins_are_candidates(made, monkeypatch) -> None:
+def test_among_many_larger_sets_those_that_the_model_joins_are_candidates(made, monkeypatch) -> None:
     monkeypatch.setattr(workloads, "MOST_LISTED", 3)
     links = {"a": {"a", "b"}, "b": {"a", "b", "d"}, "d": {"b", "d"}, "c": {"c", "e"}, "e": {"c", "e"}}
     asked = made(UNIVERSE)
@@ -187,7 +187,7 @@ def test_a_wide_model_grows_as_far_as_its_answers_go_through_it_and_the_rest_cor
     assert found[0] < found[1]
 
 
-def test_of_tables_that_are_all_measured_a_strong_pair_enters_the_model_before_a_stronger_triple(monkeypatch) -> None:
+def test_among_measured_tables_a_strong_pair_enters_the_model_before_a_stronger_triple(monkeypatch) -> None:
     """There is room for one of them: records follow the pair, and answers about the triple are corrected."""
     monkeypatch.setattr(selection, "OVERVIEW_CELLS", 0)
     universe = hr.Universe.from_sizes({"a": 8, "b": 8, "c": 8, "p": 12, "q": 12})

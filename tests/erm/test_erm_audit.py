@@ -171,13 +171,13 @@ def noise_of_a_sampled_step(epsilon: float, delta: float) -> float:
     ],
     ids=["a step", "diluted", "SGD", "objective", "lasso", "long"],
 )
-def test_so_many_runs_are_enough_to_refute_a_gaussian_release(mu, claim, runs) -> None:
+def test_the_number_of_runs_suffices_to_refute_a_gaussian_release(mu, claim, runs) -> None:
     """At every threshold within ¼σ of the best, which is how well the first quarter of the runs finds it."""
     enough = [t for t in np.arange(-1, 4, 0.05) if refuted(norm.sf(t - mu), norm.sf(t), claim, runs)]
     assert max(enough) - min(enough) >= 0.5
 
 
-def test_so_many_runs_are_enough_to_refute_a_choice_between_two_vertices() -> None:
+def test_the_number_of_runs_suffices_to_refute_a_choice_between_two_vertices() -> None:
     """A row pulls the log-odds by half of a step's ε, by all of it with half the noise; a row against it, by 0.7 of that."""
     step = math.sqrt(8 * Budget(2 * SHORT.epsilon, SHORT.delta).rho())
     assert refuted(expit(0.3 * PURE.epsilon), expit(-1.7 * PURE.epsilon), PURE, CASES["Frank–Wolfe"].runs)
@@ -380,12 +380,12 @@ def check_neighbours(call: tuple[str, bool, bool, list[Rows], dict[str, Any]]) -
 
 @settings(max_examples=80, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(calls())
-def test_no_row_of_any_table_in_any_units_is_heard_of_beyond_what_is_billed(call) -> None:
+def test_no_row_of_any_table_in_any_units_has_more_influence_than_is_billed(call) -> None:
     check_neighbours(call)
 
 
 @pytest.mark.audit
 @settings(max_examples=2000, deadline=None, suppress_health_check=list(HealthCheck))
 @given(calls())
-def test_no_row_of_thousands_of_tables_is_heard_of_beyond_what_is_billed(call) -> None:
+def test_no_row_of_thousands_of_tables_has_more_influence_than_is_billed(call) -> None:
     check_neighbours(call)

@@ -90,7 +90,7 @@ def test_with_beta_the_best_of_several_runs_is_chosen() -> None:
         ({"seed": 1, "noise": object()}, "must not both"),
     ],
 )
-def test_what_cannot_be_planned_is_refused(changes, said) -> None:
+def test_workloads_that_cannot_be_planned_are_refused(changes, said) -> None:
     X, y = drawn(100, 0)
     given = {"X": X, "y": y, "loss": losses.Squared(), "over": BALL, "budget": BUDGET, **changes}
     with pytest.raises(hr.HedgerowError, match=said):

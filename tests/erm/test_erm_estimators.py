@@ -286,7 +286,7 @@ def test_names_and_bytes_are_classes_too() -> None:
 
 @pytest.mark.parametrize("name", ["LogisticRegression", "LinearSVC", "LinearRegression", "Ridge", "HuberRegressor", "Lasso"])  # fmt: skip
 @pytest.mark.parametrize("rows", [None, 0, -1, 2.5])
-def test_what_is_said_of_a_missing_guess_does_not_depend_on_the_number_of_rows(name, rows) -> None:
+def test_the_message_about_a_missing_guess_does_not_depend_on_the_number_of_rows(name, rows) -> None:
     stated = {"classes": [0, 1]} if name in ("LogisticRegression", "LinearSVC") else {}
     said = set()
     for n in (0, 1, 2, 50):

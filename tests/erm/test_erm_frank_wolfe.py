@@ -275,7 +275,7 @@ def test_rows_outside_the_bound_count_as_rows_at_it() -> None:
     assert np.array_equal(runs[0], runs[1])
 
 
-def test_what_a_ridge_rounds_is_in_the_sensitivity() -> None:
+def test_the_sensitivity_includes_the_rounding_of_a_ridge() -> None:
     """With a ridge far larger than the slopes the scores are the ridge's, whose last bit is worth more than a row's slope."""
     X, y, over = np.full((100, 3), 1e-9), np.zeros(100), L1Ball(1.0)
     budget = Budget(1.0, 1e-6)

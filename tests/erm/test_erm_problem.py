@@ -159,7 +159,7 @@ def test_a_budget_pays_once_and_only_for_what_it_certifies() -> None:
         Allowance.of(BUDGET).charge(*[event] * 14)
 
 
-def test_what_a_quote_buys_stays_what_it_was_when_the_allowance_is_spent() -> None:
+def test_a_quote_buys_the_same_when_the_allowance_is_spent() -> None:
     for payer in (BUDGET, Accountant(BUDGET, slack=5e-7)):
         allowance = Allowance.of(payer)
         quote, mu, step = allowance.quote(), allowance.mu, allowance.approximate()
@@ -255,7 +255,7 @@ NOBODY = {"budget": Budget(1.0, 1e-3, "add-remove"), "expected_rows": 10, "seed"
     ],
     ids=["auto", "mirror", "sgd", "fw", "fw general", "objective", "output", "regularised", "lasso"],
 )
-def test_where_their_number_is_private_no_rows_are_fitted_like_some(solve, wrap) -> None:
+def test_with_a_private_n_an_empty_table_is_fitted_like_any_other(solve, wrap) -> None:
     """An error would tell a table of one row from its neighbour without any."""
     assert np.isfinite(solve(wrap(np.zeros((0, 2))), np.zeros(0)).theta).all()
     with pytest.raises(errors.InvalidInput, match="must have at least one row"):

@@ -74,7 +74,7 @@ def test_no_slope_counts_for_more_than_its_bound() -> None:
     assert np.linalg.norm(problem.sum_of(np.array([1e6]), one)) <= problem.lipschitz
 
 
-def test_where_n_is_private_the_guess_of_it_is_all_that_is_seen() -> None:
+def test_with_a_private_n_only_the_guess_of_n_is_seen() -> None:
     for guess in (1, 50, 10**6):
         assert made(ADD_REMOVE, expected_rows=guess).n == guess
 

@@ -91,7 +91,7 @@ def test_the_lasso_is_theorem_5_5_on_the_unit_l1_ball() -> None:
     assert table.lasso(ball) == pytest.approx(table.frank_wolfe(ball))
 
 
-def test_what_a_bound_needs_and_does_not_get_is_named() -> None:
+def test_a_bound_names_the_parameters_that_it_lacks() -> None:
     with pytest.raises(InvalidInput, match="strong_convexity"):
         table.strongly_convex(dataclasses.replace(BASE, strong_convexity=None))
     with pytest.raises(InvalidInput, match="delta"):

@@ -117,7 +117,7 @@ def test_every_solver_gives_the_model_of_the_same_rows_in_memory_or_is_refused(n
     assert same(one, other)
 
 
-def test_what_is_refused_is_public_and_costs_nothing() -> None:
+def test_refusals_rest_on_public_facts_and_cost_nothing() -> None:
     frame, account = there(table(5)), Accountant(BUDGET)
     given = {"loss": losses.Logistic(), "over": sets.L2Ball(1.0), "budget": account}
     for label, unit in [(np.ones(5), None), ("z", None), ("y", np.ones(5)), ("y", "nobody")]:

@@ -329,7 +329,7 @@ def test_products_of_rows_are_right_to_the_last_bit_where_terms_cancel() -> None
 
 
 @pytest.mark.parametrize("wrap", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
-def test_where_there_are_thousands_of_times_as_many_rows_as_guessed_sums_are_exact_and_cut(wrap) -> None:
+def test_with_thousands_of_times_the_guessed_rows_sums_are_exact_and_cut(wrap) -> None:
     n = 20_000
     rows, y = RNG.normal(size=(n, 3)), RNG.normal(size=n)
     rows[1::2], y[1::2] = -rows[::2], y[::2]  # sums small enough that nothing is cut
@@ -405,7 +405,7 @@ def test_newtons_method_over_a_set_is_as_near_as_asked_by_itself(loss, over) -> 
 
 @pytest.mark.parametrize("over", REGIONS, ids=repr)
 @pytest.mark.parametrize("loss", SMOOTH, ids=lambda loss: type(loss).__name__)
-def test_what_is_returned_is_as_near_as_asked_by_another_solver_s_lights(loss, over) -> None:
+def test_the_returned_point_is_as_close_as_asked_according_to_another_solver(loss, over) -> None:
     data, weight, tilt = tilted(loss, over)
     rows = data.X * data.unit
 

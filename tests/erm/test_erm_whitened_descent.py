@@ -244,7 +244,7 @@ def test_the_point_of_a_ball_is_the_nearest_in_the_metric(radius) -> None:
     assert np.array_equal(into_ball(theta, metric, 10.0), theta)
 
 
-def test_what_is_paid_is_what_was_planned_and_the_plan_sees_no_row() -> None:
+def test_charges_are_those_of_the_plan_and_the_plan_sees_no_row() -> None:
     X, y = skewed(1000)
     found = [whitened_descent(rows, y, loss=losses.Logistic(), budget=BUDGET, seed=0) for rows in (X, 0 * X, 50 * X)]
     assert found[0].events == found[1].events == found[2].events
@@ -286,7 +286,7 @@ def test_sparse_rows_are_fitted_like_dense_ones_and_a_ball_holds_the_result() ->
         ({"budget": Budget(1.0, 0.0)}, "delta must be above 0"),
     ],
 )
-def test_what_it_cannot_do_is_refused_by_name(choices, message) -> None:
+def test_unsupported_calls_are_refused_by_name(choices, message) -> None:
     X, y = skewed(100)
     with pytest.raises(errors.InvalidInput, match=message):
         whitened_descent(X, y, **{"loss": losses.Logistic(), "budget": BUDGET, **choices})

@@ -144,7 +144,7 @@ def test_an_account_without_enough_is_refused_before_a_row_is_read() -> None:
         ({"shape": -1.0}, "shape must be between"),
     ],
 )
-def test_what_makes_no_search_is_refused(options, message) -> None:
+def test_arguments_that_make_no_search_are_refused(options, message) -> None:
     with pytest.raises(InvalidInput, match=message):
         hr.erm.PrivateSearch(**{"candidates": classifiers(), "budget": BUDGET} | options).fit(X, Y)
 
@@ -174,7 +174,7 @@ def test_a_solver_with_a_delta_of_its_own_is_refused() -> None:
         hr.erm.PrivateSearch([Other(BUDGET, classes=[0, 1])], BUDGET).fit(X, Y)
 
 
-def test_rows_with_unheard_of_values_raise_nothing() -> None:
+def test_rows_with_undeclared_values_raise_nothing() -> None:
     odd = X.astype(object).copy()
     odd[3, 1], odd[5, 0] = "a word", None
     labels = Y.astype(object).copy()

@@ -321,7 +321,7 @@ def test_the_log_has_what_came_out_and_whether_a_seed_was_used() -> None:
     assert unseeded.private and not seeded.private
 
 
-def test_what_has_no_ledger_pays_for_nothing() -> None:
+def test_an_object_without_a_ledger_pays_for_nothing() -> None:
     for payer in (None, 1.0, object(), type("Impostor", (), {"ledger": BUDGETS["replace"]})()):
         with pytest.raises(errors.InvalidInput, match="budget must be a Budget or an Accountant, or a session"):
             call("auto", "replace", payer)

@@ -98,7 +98,7 @@ def told(budget: Budget, counts: list[np.ndarray], noise: Recorder) -> tuple[Any
 
 @pytest.mark.parametrize("budget", BUDGETS.values(), ids=list(BUDGETS))
 @pytest.mark.parametrize("at", [0, 1, 3])
-def test_whatever_a_row_of_a_block_moves_its_own_block_has_paid_for(budget, at) -> None:
+def test_every_move_of_a_row_is_paid_by_its_own_block(budget, at) -> None:
     """The parallel composition itself: with one history, all that differs is drawn against the account of the row's block."""
     counts = [people(i, 3000) for i in range(4)]
     other = list(counts)

@@ -115,7 +115,7 @@ def test_a_recorder_demands_receipts_and_adds_what_seeded_noise_adds() -> None:
         noise.choose(value, event)  # type: ignore[arg-type]
 
 
-def test_a_history_is_said_again_whatever_the_values_are() -> None:
+def test_a_history_is_replayed_whatever_the_values_are() -> None:
     event = Laplace(1.0, 3.0)
     first, second = Recorder(1), Recorder(2, history=())
     out = first.add(10.0, Accountant(Budget(1.0, 0.0)).charge(event))
@@ -207,7 +207,7 @@ BROKEN: dict[str, tuple[str, Any, str, Any, str]] = {
 
 
 @pytest.mark.parametrize("change", BROKEN)
-def test_what_is_wrong_is_noticed(change: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wrong_sensitivities_are_noticed(change: str, monkeypatch: pytest.MonkeyPatch) -> None:
     name, owner, attribute, made, said = BROKEN[change]
     (case,) = (case() for (_, known), case in CASES.items() if known == name)
     if made is None:  # the recorder's own

@@ -138,7 +138,7 @@ def test_words_are_counted_only_while_the_ledger_pays_for_nothing_else() -> None
     assert score.by.startswith("Jung") and 0.3 < score.low < 0.5 < score.high < 0.7
 
 
-def test_a_ledger_that_was_a_holdout_s_before_is_spent_and_said_to_be() -> None:
+def test_a_former_holdouts_ledger_is_spent_and_reported_as_such() -> None:
     first = holdout(rounds=2)
     first.score(feature(0), guess=0.9)
     again = Accountant(BUDGET, earlier=first.ledger.entries())
@@ -172,7 +172,7 @@ def test_nothing_of_the_rows_is_in_what_is_shown() -> None:
         ({"train": (np.zeros((3, 2)), np.zeros(4))}, "one target for each"),
     ],
 )
-def test_what_makes_no_sense_is_refused(given: dict, said: str) -> None:
+def test_senseless_arguments_are_refused(given: dict, said: str) -> None:
     with pytest.raises(InvalidInput, match=said):
         holdout(**given)
 
@@ -307,7 +307,7 @@ def test_columns_of_a_frame_that_hold_no_numbers_tell_nothing() -> None:
     assert [one.column for one in held.select_features(margin=0.1)] == ["tells", "gaps"]
 
 
-def test_early_stopping_stops_after_so_many_updates_without_a_better_one() -> None:
+def test_early_stopping_stops_after_patience_updates_without_an_improvement() -> None:
     held = holdout()
     for metric, better in (("accuracy", [0.5, 0.52, 0.51, 0.52, 0.5]), ("zero_one_loss", [0.5, 0.48, 0.49, 0.48, 0.5])):
         stopping, told = held.early_stopping(metric, patience=3), iter(better)
@@ -445,7 +445,7 @@ def test_a_threshold_is_the_fraction_that_was_given_and_what_is_no_fraction_is_r
                 holdout(**{name: wrong})
 
 
-def test_what_a_split_of_the_budget_would_lose_is_of_noise_that_costs_all_of_it() -> None:
+def test_the_loss_of_a_split_is_stated_for_noise_that_costs_the_whole_budget() -> None:
     for budget in (Budget(1.0, 0.0), BUDGET):
         scale = widths.split_error(budget, 1000, 50, 0.1) * 1000 / math.log(50 / 0.1)
         assert 50 * budget.cost(Laplace(1.0, scale, widths.FINEST)) == pytest.approx(budget.total, rel=1e-6)
@@ -479,7 +479,7 @@ def test_noise_stays_within_its_width(budget: Budget) -> None:
     assert failures <= stats.binom.ppf(1 - 1e-9, runs, 0.2 / 3 / widths._parts(1, 2))
 
 
-def test_after_below_the_guess_is_as_near_as_is_said() -> None:
+def test_after_below_the_guess_is_as_close_as_stated() -> None:
     """Guesses at the edge of what the width allows: "below" has at most the probability that the width was made for."""
     runs, beta = 400, 0.3
     edge = holdout(n=2000, d=1)

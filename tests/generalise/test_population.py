@@ -137,7 +137,7 @@ def test_the_same_analysts_break_a_sample_that_answers_for_itself(name: str) -> 
 
 
 @each_analyst
-def test_an_analyst_asks_as_often_as_it_is_told_and_within_bounds(name: str) -> None:
+def test_an_analyst_asks_the_given_number_of_questions_within_bounds(name: str) -> None:
     rng, population = np.random.default_rng(2), uniform(50)
     for k in (1, 2, 9):
         turns = simulate(naive, playing(name, k, population, rng), population, draw_counts(population, 40, rng))
@@ -145,7 +145,7 @@ def test_an_analyst_asks_as_often_as_it_is_told_and_within_bounds(name: str) -> 
         assert all(turn.query.min() >= 0 and turn.query.max() <= 1 for turn in turns)
 
 
-def test_who_adapts_finds_more_than_who_does_not() -> None:
+def test_an_adaptive_analyst_finds_more_than_a_static_one() -> None:
     rng, population = np.random.default_rng(3), uniform(1000)
     gaps = {
         name: np.mean(
@@ -172,7 +172,7 @@ def average(pick: Callable[[], float], games: int) -> tuple[float, float]:
 
 
 @pytest.mark.parametrize("name", ["greedy", "tracing"])
-def test_what_the_monitor_of_algorithm_2_picks_from_a_private_mechanism_is_not_far(name: str) -> None:
+def test_the_choice_of_the_monitor_of_algorithm_2_on_a_private_mechanism_is_not_far(name: str) -> None:
     """Lemma 18: at most e^(2ε) − 1 on average, 100 games, five standard errors; where the sample answers for itself it is far."""
     rng, population, rows, queries, epsilon = np.random.default_rng(4), uniform(400), 400, 40, 0.05
     scale = queries / (epsilon * rows)  # each query costs ε/k

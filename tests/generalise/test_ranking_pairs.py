@@ -124,7 +124,7 @@ def test_a_brier_score_is_half_the_squared_distance() -> None:
         (lambda X: X[:, 0], "roc", "one of accuracy"),
     ],
 )
-def test_what_gives_no_area_is_refused(model, metric, why) -> None:
+def test_scores_without_an_area_under_the_curve_are_refused(model, metric, why) -> None:
     rng = np.random.default_rng(2)
     holdout = hr.Holdout(people(rng, 50), hr.Budget(20.0, 0.0), train=people(rng, 50), seed=1)
     with pytest.raises(InvalidInput, match=why):

@@ -45,7 +45,7 @@ def test_bars_that_rarely_fail_transfer_by_the_newer_theorem_where_rows_are_priv
     assert said.extra == transfer.jung(0.02, said.delta, 0.0, 1e-3, 2e-3)
 
 
-def test_where_rows_come_and_go_no_statement_rests_on_an_estimate_of_how_many_there_are() -> None:
+def test_under_add_remove_no_statement_rests_on_an_estimate_of_n() -> None:
     counts, budget = HistogramSource(UNIVERSE, np.full((2, 3), 500_000)), Budget(0.01, 1e-12, "add-remove")
     session = hr.open(counts, universe=UNIVERSE, budget=budget, seed=1)
     session.ask(hr.count(a=1))

@@ -16,7 +16,7 @@ pairs = pytest.mark.parametrize(("alpha", "beta"), list(itertools.product(ALPHAS
 
 
 @pairs
-def test_what_theorem_4_asks_for_gives_what_it_promises(alpha: float, beta: float) -> None:
+def test_the_rows_of_theorem_4_give_its_accuracy(alpha: float, beta: float) -> None:
     needs = transfer.theorem_4(alpha, beta)
     found = transfer.monitored_error(needs.epsilon, needs.delta, needs.sample_error, needs.sample_beta, beta)
     assert found <= alpha
@@ -24,14 +24,14 @@ def test_what_theorem_4_asks_for_gives_what_it_promises(alpha: float, beta: floa
 
 
 @pairs
-def test_what_theorem_10_asks_for_gives_what_it_promises(alpha: float, beta: float) -> None:
+def test_the_rows_of_theorem_10_give_its_accuracy(alpha: float, beta: float) -> None:
     needs = transfer.theorem_10(alpha, beta, queries=500)
     found = transfer.counted_by_sampling(needs.epsilon, needs.delta, needs.sample_error, needs.rows, 500, beta)
     assert needs.sample_error < found <= alpha
 
 
 @pytest.mark.parametrize("alpha", ALPHAS)
-def test_what_proposition_20_asks_for_gives_what_it_promises(alpha: float) -> None:
+def test_the_rows_of_proposition_20_give_its_accuracy(alpha: float) -> None:
     needs = transfer.proposition_20(alpha)
     assert needs.sample_error < transfer.in_expectation(needs.epsilon, needs.delta, needs.sample_error) <= alpha
 
@@ -77,7 +77,7 @@ def test_every_way_back_leads_there() -> None:
     assert transfer.sample_gap(0.02, 1e-7, rows / 1.01, 1000, 0.05) > 0.1
 
 
-def test_what_no_sample_can_mend_is_refused() -> None:
+def test_tables_that_no_sample_can_answer_are_refused() -> None:
     with pytest.raises(InvalidInput, match="alpha must be above"):
         transfer.sample_gap_rows(0.1, 0.5, 0.0, 10, 0.05)
     with pytest.raises(InvalidInput, match="alpha must be above"):

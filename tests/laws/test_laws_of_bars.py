@@ -134,7 +134,7 @@ def shares(steps: str) -> list[float]:
 
 
 @pytest.mark.parametrize("steps", ["t" * 60, "q" * 60, "n" * 60, "tqn" * 20, "ttqqnn" * 10, "nqt" * 20])
-def test_what_each_measurement_may_fail_with_adds_up_to_at_most_beta(steps) -> None:
+def test_the_failure_probabilities_of_measurements_add_up_to_at_most_beta(steps) -> None:
     """The j-th has 0.4·8/((6 + j)(7 + j)), the first 0.6, whatever it is of: all but 0.4·8/(J + 7) is in the first J."""
     found = shares(steps)
     assert found == pytest.approx(
@@ -397,7 +397,7 @@ def test_the_alpha_of_mwem_is_what_beta_asks_for_and_a_fifth_less_is_too_little(
     assert fails(0.8 * config.alpha * n) > 1.5 * beta
 
 
-def test_how_far_the_theorys_estimate_of_n_reaches_is_what_beta_asks_for() -> None:
+def test_the_interval_of_the_theorys_estimate_of_n_follows_from_beta() -> None:
     for event in (Laplace(1.0, 70.0), Gaussian(1.0, 70.0)):
         for beta in (1e-4, 1e-9):
             reach = theory._reach(event, beta)
@@ -459,7 +459,7 @@ def test_the_bound_by_variation_covers_the_worst_table_and_at_most_fifteen_times
     assert excess_bound(bound, believed, found, math.inf) == math.inf
 
 
-def test_where_what_is_believed_is_fitted_exactly_the_bounds_still_cover_every_table_as_far_away() -> None:
+def test_bounds_cover_every_table_at_the_distance_even_if_the_model_fits_exactly() -> None:
     """All rows are believed to be at 0, where the loss of θ̂ is 0: what they are moved by is all that the bounds have."""
     universe = hr.Universe.from_sizes({"y": 5})
     bound = hr.minimize(hr.losses.Squared(target="y"), hr.Box(-1.0, 1.0)).on(universe)

@@ -66,7 +66,7 @@ def drawn_from(event: Event) -> list[Event]:
 
 
 @pytest.mark.parametrize("name", RUNS)
-def test_what_is_billed_is_drawn_once_and_in_order(name) -> None:
+def test_billed_events_are_drawn_once_and_in_order(name) -> None:
     source = RecordedSeeded(1)
     _, billed = RUNS[name](source)
     each = [event for whole in billed for event in drawn_from(whole)]
@@ -79,7 +79,7 @@ def test_what_is_billed_is_drawn_once_and_in_order(name) -> None:
 @pytest.mark.audit
 @pytest.mark.parametrize("made", [lambda seed: Recorded(), RecordedSeeded], ids=["private", "seeded"])
 @pytest.mark.parametrize("name", RUNS)
-def test_what_is_drawn_has_the_law_billed(name, made) -> None:
+def test_draws_have_the_law_that_was_billed(name, made) -> None:
     """Power against half and double the scale."""
     rng, found = np.random.default_rng(2), np.zeros(0)
     for seed in range(600):

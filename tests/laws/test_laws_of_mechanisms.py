@@ -255,7 +255,7 @@ def as_keys(noises: Noises) -> list[tuple[Laplace | Gaussian, tuple[int, ...], b
 
 @both
 @pytest.mark.parametrize("name", PUBLISHED)
-def test_what_is_published_is_the_truth_and_exactly_the_noise_that_was_drawn(name, made) -> None:
+def test_published_values_are_the_truth_plus_exactly_the_drawn_noise(name, made) -> None:
     for seed in range(1 if name.startswith("over time") else 3):  # a draw of each block and level in one
         source = made(seed)
         found, drawn = as_keys(PUBLISHED[name](source)), as_keys(source.record.noises())
@@ -290,7 +290,7 @@ LONG = {"pmw, pure", "mwem, pure", "theory, n, pure", "theory, n, approximate", 
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=pytest.mark.audit) if name in LONG else name for name in PUBLISHED]
 )
-def test_what_is_published_less_the_truth_has_the_law_billed(name) -> None:
+def test_published_values_minus_the_truth_have_the_law_that_was_billed(name) -> None:
     """Power against half and double the scale, of each source and each kind of noise."""
     rng = np.random.default_rng(1)
     for made in SOURCES.values():

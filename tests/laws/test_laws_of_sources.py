@@ -177,7 +177,7 @@ def test_the_tail_of_gaussian_noise_has_its_probability_to_eight_deviations(σ) 
 
 @kinds
 @pytest.mark.parametrize("cells", [FEW, MANY])
-def test_whatever_was_drawn_is_released_as_it_is(kind, cells) -> None:
+def test_every_draw_is_released_as_it_is(kind, cells) -> None:
     """No step between the sampler and the release may cut, fold or rescale it, however far out it is."""
 
     class Far(Seeded):

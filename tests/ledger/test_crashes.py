@@ -13,7 +13,7 @@ everywhere = pytest.mark.parametrize("fresh", [sqlite_url, postgres_url], ids=["
 
 
 @everywhere
-def test_whenever_a_session_is_killed_its_ledger_has_all_that_was_drawn_and_said(fresh) -> None:
+def test_the_ledger_of_a_killed_session_has_every_draw_and_every_answer(fresh) -> None:
     warm_up()
     lives = Lives(fresh)
     lives.run(10)

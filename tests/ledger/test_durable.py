@@ -56,7 +56,7 @@ def alike(one: hr.Session, other: hr.Session) -> bool:
 
 
 @everywhere
-def test_a_session_opened_again_has_spent_what_it_had_and_says_the_same_for_nothing(fresh) -> None:
+def test_a_reopened_session_has_its_spending_and_gives_the_same_answers_for_free(fresh) -> None:
     url = fresh()
     first = opened(url)
     before = asked(first)
@@ -120,7 +120,7 @@ def test_no_snapshot_is_taken_that_lacks_what_others_bought(monkeypatch) -> None
 
 @pytest.mark.parametrize("profile", ["practical", "theory"])
 @pytest.mark.parametrize("neighbours", ["replace", "add-remove"])
-def test_every_profile_is_taken_up(profile, neighbours) -> None:
+def test_every_profile_is_resumed(profile, neighbours) -> None:
     url = sqlite_url()
 
     def again() -> hr.Session:
@@ -136,7 +136,7 @@ def test_every_profile_is_taken_up(profile, neighbours) -> None:
     assert [heard(second, q) for q in FREE] == before
 
 
-def test_what_a_reading_says_is_left_is_what_questions_may_spend() -> None:
+def test_the_remainder_that_a_read_only_ledger_states_is_what_questions_may_spend() -> None:
     """Half of a share for planned noise is not theirs."""
     url, budget = sqlite_url(), hr.Budget(1.0, 1e-6)
     ledger = ledger_at(url, budget)
@@ -188,7 +188,7 @@ def test_answers_of_a_guard_that_are_given_together_are_written_together_before_
 
 
 @everywhere
-def test_what_was_answered_is_repeated_where_many_are_asked_at_once(fresh) -> None:
+def test_earlier_answers_are_repeated_within_a_batch(fresh) -> None:
     url = fresh()
     first = opened(url, guard=0.0)
     free = [(a.value, a.error) for a in first.ask_all(FREE)]
@@ -326,7 +326,7 @@ def test_sessions_on_one_ledger_know_of_each_others_charges_before_they_charge(f
 
 
 @everywhere
-def test_whoever_opens_second_hears_what_the_first_was_opened_with_and_pays_for_nothing_of_it(fresh) -> None:
+def test_the_second_opening_gets_the_releases_of_the_first_and_pays_nothing(fresh) -> None:
     url = fresh()
     one, two = ledger_at(url, PURE), ledger_at(url, PURE)
     said = []
@@ -340,7 +340,7 @@ def test_whoever_opens_second_hears_what_the_first_was_opened_with_and_pays_for_
 
 
 @everywhere
-def test_what_was_drawn_is_written_though_another_has_charged_since(fresh) -> None:
+def test_a_draw_is_recorded_although_another_process_has_charged_since(fresh) -> None:
     """Only a charge needs the turn: what was paid for must come out, whoever was in between."""
     url = fresh()
     one, two = ledger_at(url, PURE), ledger_at(url, PURE)
@@ -352,7 +352,7 @@ def test_what_was_drawn_is_written_though_another_has_charged_since(fresh) -> No
     one.charge(Laplace(1.0, 4.0))
 
 
-def test_what_one_process_spent_the_other_cannot() -> None:
+def test_amounts_spent_by_one_process_are_not_left_for_the_other() -> None:
     url = sqlite_url()
     one, two = ledger_at(url, PURE), ledger_at(url, PURE)
     one.charge(Laplace(1.0, 1 / 0.7))
@@ -425,7 +425,7 @@ def test_a_project_has_a_cap_that_its_analysts_share_and_each_may_have_one_of_th
 
 
 @everywhere
-def test_a_cap_is_used_up_by_those_it_is_of_and_by_nobody_whose_name_is_like_theirs(fresh) -> None:
+def test_a_cap_is_used_only_by_its_own_analyst_and_not_by_similar_names(fresh) -> None:
     url = fresh()
     owner = ledger_at(url, PURE)
     for name in ("heart", "heart/ana"):
@@ -453,7 +453,7 @@ def test_the_cap_of_all_analysts_holds_for_their_sum_and_not_for_everybody() -> 
     assert ledger_at(url, PURE).remaining == pytest.approx(0.5)
 
 
-def test_what_a_session_is_opened_with_is_on_nobodys_cap() -> None:
+def test_charges_of_an_opening_are_on_nobodys_cap() -> None:
     url = sqlite_url()
     session = opened(url, who="ana")
     session.ask(BOUGHT[0], within=WITHIN)
@@ -589,7 +589,7 @@ def test_a_line_is_written_after_the_one_that_was_seen_last_or_not_at_all(fresh)
     ],
     ids=["changed", "who", "removed", "without its first", "closed up", "moved", "doubled"],
 )  # fmt: skip
-def test_what_was_changed_removed_moved_or_doubled_is_found_and_not_taken_up(fresh, harm) -> None:
+def test_changed_removed_moved_and_doubled_lines_are_found_and_refused(fresh, harm) -> None:
     url, _ = small(fresh)
     changed(url, *harm)
     with pytest.raises(hr.LedgerBroken):
@@ -688,7 +688,7 @@ def test_a_line_earlier_than_the_one_before_it_is_found_though_its_hash_fits() -
         list(chain.checked([*lines, late], Head()))
 
 
-def test_a_snapshot_that_was_changed_is_found_and_not_taken_up() -> None:
+def test_a_changed_snapshot_is_found_and_refused() -> None:
     url = sqlite_url()
     session = opened(url)
     session.ask(BOUGHT[0], within=WITHIN)
@@ -724,7 +724,7 @@ def test_exported_lines_are_checked_where_they_are_read() -> None:
             list(spending.imported(iter(forged)))
 
 
-def test_a_ledger_as_lines_of_json_is_taken_up_in_memory() -> None:
+def test_a_ledger_as_lines_of_json_is_resumed_in_memory() -> None:
     session = opened(sqlite_url())
     asked(session)
     again = hr.wire.ledger_from_lines(list(hr.wire.ledger_lines(session.ledger)), UNIVERSE)

@@ -62,7 +62,7 @@ def spent(session: hr.Session) -> list[float]:
 
 
 @everywhere
-def test_a_session_of_blocks_is_taken_up_with_the_same_answers_for_nothing(fresh) -> None:
+def test_a_session_of_blocks_is_resumed_with_the_same_answers_for_free(fresh) -> None:
     url = fresh()
     first = opened(url)
     heard, paid = everything(first), spent(first)

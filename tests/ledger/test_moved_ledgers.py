@@ -58,7 +58,7 @@ def test_a_session_under_which_an_older_ledger_was_put_back_charges_nothing_more
         read(url).verify(head)
 
 
-def test_a_file_that_was_replaced_under_a_session_gets_nothing_that_nobody_finds() -> None:
+def test_a_replaced_ledger_file_gets_no_entries_that_would_be_lost() -> None:
     url = sqlite_url()
     first = opened(url, PURE)
     spend(first)
@@ -86,7 +86,7 @@ def test_a_link_to_a_ledger_has_the_turns_of_its_file(tmp_path) -> None:
     assert len(other.entries()) == 2 and not list(tmp_path.glob("*-turn"))
 
 
-def test_where_the_lock_of_turns_was_removed_sessions_agree_on_the_next_one() -> None:
+def test_sessions_agree_on_a_new_lock_if_the_lock_of_turns_was_removed() -> None:
     url = sqlite_url()
     one = opened(url, PURE)
     spend(one)

@@ -45,7 +45,7 @@ def test_a_stored_ledger_is_refused_until_its_owner_accepts_the_version(kind: st
 
 
 @everywhere
-def test_a_stored_ledger_has_spent_what_it_had_and_repeats_its_answers(kind: str, load: Callable[[], str]) -> None:
+def test_a_stored_ledger_has_its_spending_and_repeats_its_answers(kind: str, load: Callable[[], str]) -> None:
     url, was = load(), stored.expected(kind)
     assert str(read(url).verify(was["head"])) == was["head"]
     read(url).accept_version()

@@ -131,7 +131,7 @@ def test_a_disk_without_room_refuses_and_goes_on_when_there_is_some(small_disk) 
     again.verify()
 
 
-def test_what_could_not_be_written_is_in_no_error() -> None:
+def test_no_error_contains_what_could_not_be_written() -> None:
     url = sqlite_url()
     ledger = ledger_at(url, PURE)
     receipt = ledger.charge(TENTH)
@@ -210,7 +210,7 @@ def test_a_clock_that_went_back_refuses_a_charge_and_not_what_was_drawn(fresh) -
 
 
 @everywhere
-def test_who_waits_too_long_for_a_turn_is_refused_and_readers_do_not_wait(fresh) -> None:
+def test_a_waiter_is_refused_after_the_limit_and_readers_do_not_wait(fresh) -> None:
     url = fresh()
     short = f"{url}{'&' if '?' in url else '?'}timeout=0.3"
     holder, other = ledger_at(url, PURE), ledger_at(short, PURE)
@@ -228,7 +228,7 @@ def test_who_waits_too_long_for_a_turn_is_refused_and_readers_do_not_wait(fresh)
 
 
 @everywhere
-def test_who_waits_gets_the_turn_when_the_question_is_over(fresh) -> None:
+def test_a_waiter_gets_the_turn_when_the_question_is_over(fresh) -> None:
     url = fresh()
     holder, other = ledger_at(url, PURE), ledger_at(url, PURE)
     order = []
@@ -326,7 +326,7 @@ def test_a_database_without_an_encoding_holds_a_ledger() -> None:
 
 
 @everywhere
-def test_who_is_interrupted_as_the_turn_comes_does_not_keep_it(fresh) -> None:
+def test_a_waiter_interrupted_as_the_turn_comes_does_not_keep_it(fresh) -> None:
     url = fresh()
     ledger_at(url, PURE).close()
     store, other = store_at(url), store_at(f"{url}{'&' if '?' in url else '?'}timeout=1")

@@ -410,7 +410,7 @@ def test_a_clique_past_memory_is_refused_by_name_and_the_hypothesis_stays_usable
     assert repr(hypothesis) == "Hypothesis(4 attributes, 1000000000 cells, 2 factors, 3 cliques)"
 
 
-def test_what_would_be_refused_can_be_asked_beforehand_at_no_change() -> None:
+def test_a_refusal_can_be_asked_for_beforehand_without_any_change() -> None:
     universe = Universe.from_sizes({"a": 1000, "b": 1000, "c": 1000})
     hypothesis = Hypothesis(universe, memory_limit=2 * 10**7)
     hypothesis.require("ab")

@@ -12,7 +12,7 @@ blocks = Writer("blocks", "")
 blocks(
     "BL01", "engine/over_time.py::Series._draw", "the last block of a sum alone pays for it: the others' rows are told for nothing",
     "why=WHY, about=about) for column in inside]", "why=WHY, about=about) for column in inside[-1:]]",
-    EXACT + "whatever_a_row_of_a_block_moves_its_own_block_has_paid_for",
+    EXACT + "every_move_of_a_row_is_paid_by_its_own_block",
 )  # fmt: skip
 blocks(
     "BL02", "engine/over_time.py::Series.event", "a sum's noise is what the richest of its blocks can pay for: a poorer one pays more than its share",
@@ -68,7 +68,7 @@ blocks(
 blocks(
     "BL12", "engine/multi_block.py::MultiBlockEngine._require_paid", "a block is charged for an answer that another cannot pay for, and which is refused",
     "if price > part.ledger.remaining * (1 + 1e-9):", "if price > math.inf:",
-    BLOCKS + "what_one_block_cannot_pay_no_other_pays_for",
+    BLOCKS + "a_charge_that_one_block_cannot_pay_is_paid_by_no_other",
 )  # fmt: skip
 blocks(
     "BL13", "privacy/accounts.py::Accounts.remaining", "what is left is said to be what the richest block has left",
@@ -103,7 +103,7 @@ blocks(
 blocks(
     "BL19", "answering/spending.py::Spending.ledger", "a fit is paid from the first block's budget, whoever's rows it is about",
     "        if isinstance(self._ledger, Accounts):\n", "        if self._ledger is None:\n",
-    BLOCKS + "what_cannot_be_asked_of_several_blocks_is_refused_in_a_sentence",
+    BLOCKS + "questions_that_several_blocks_cannot_answer_are_refused_in_a_sentence",
 )  # fmt: skip
 blocks(
     "BL20", "ledger/binding.py::require_other", "the same people are appended twice, each time for a budget of their own",
@@ -113,7 +113,7 @@ blocks(
 blocks(
     "BL21", "ledger/account.py::place_block", "a block that is appended again after a crash is a new one, and is billed again",
     "due = names[place - 1] if place <= len(names) else None", "due = None",
-    LEDGER + "a_session_of_blocks_is_taken_up_with_the_same_answers_for_nothing[SQLite]",
+    LEDGER + "a_session_of_blocks_is_resumed_with_the_same_answers_for_free[SQLite]",
 )  # fmt: skip
 blocks(
     "BL22", "ledger/shared_chain.py::SharedChain._of", "what another block spent is taken for this one's, or the other way",
@@ -133,7 +133,7 @@ blocks(
 blocks(
     "BL25", "ledger/durable.py::Durable.retry_when_behind", "every block begins a question again because of what another has not heard",
     "if behind.args[0] is not self:", "if False:",
-    "attacks/test_attacks_blocks.py::test_what_another_process_did_to_one_block_is_learned_once",
+    "attacks/test_attacks_blocks.py::test_changes_of_a_block_by_another_process_are_learned_once",
 )  # fmt: skip
 blocks(
     "BL26", "query/counts.py::OverTime.counts", "a series that cannot be counted is paid for each time that it is refused",

@@ -18,12 +18,12 @@ desk(
 desk(
     "Y02", "cli/environment.py::redact", "a refusal shows the password that came from the environment",
     'text = text.replace(value, "***")', "text = str(text)",
-    TROUBLE + "what_came_from_the_environment_is_escaped_in_urls_and_taken_out_of_messages",
+    TROUBLE + "values_from_the_environment_are_escaped_in_urls_and_removed_from_messages",
 )  # fmt: skip
 desk(
     "Y03", "cli/output.py::GuardedGroup.invoke", "an unexpected failure shows its message, which may quote a row",
     "complain(_describe_unexpected(failed))", "complain(str(failed))",
-    TROUBLE + "what_is_not_expected_shows_its_kind_and_place_and_not_its_message",
+    TROUBLE + "an_unexpected_error_shows_its_kind_and_place_and_not_its_message",
 )  # fmt: skip
 desk(
     "Y04", "cli/output.py::_warnings_as_sentences.say", "another library's warning about a row is shown",
@@ -92,7 +92,7 @@ desk(
 desk(
     "Y19", "cli/output.py::GuardedGroup.invoke", "what a library logs, of rows perhaps, is shown",
     "logging.getLogger().addHandler(logging.NullHandler())", "logging.getLogger()",
-    TROUBLE + "what_other_libraries_log_is_not_shown",
+    TROUBLE + "logs_of_other_libraries_are_not_shown",
 )  # fmt: skip
 plans = Writer("plans", "planning/")
 plans(

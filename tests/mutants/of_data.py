@@ -68,12 +68,12 @@ data(
     "D11", "redaction.py::hide_engine_errors", "what an engine says of a row is shown",
     "    except BaseException:  # a panic of a compiled library is not an Exception\n        pass",
     "    except BaseException as engine:\n        refusal = DataUnavailable(str(engine))",
-    CONTRACT + "what_an_engine_says_is_dropped_whole",
+    CONTRACT + "messages_of_an_engine_are_dropped_as_a_whole",
 )  # fmt: skip
 data(
     "D12", "redaction.py::hide_engine_errors", "the failure that quotes a row hangs on the refusal",
     "    raise refusal or DataUnavailable(", "        raise DataUnavailable(str(refusal))\n    raise refusal or DataUnavailable(",
-    CONTRACT + "what_an_engine_says_is_dropped_whole",
+    CONTRACT + "messages_of_an_engine_are_dropped_as_a_whole",
 )  # fmt: skip
 data(
     "D15", "table.py::code_batches", "cells beyond 255 wrap around",
@@ -83,7 +83,7 @@ data(
 data(
     "D16", "csv_file.py::_copy_fields", "doubled quotes stay doubled",
     "i += 2 if data[i] == quote else 1", "i += 1",
-    OPENING + "what_a_csv_writer_wrote_is_read_exactly",
+    OPENING + "the_output_of_a_csv_writer_is_read_exactly",
 )  # fmt: skip
 data(
     "D17", "csv_file.py::_lines", "a record takes other lines whatever the number of its fields",
@@ -108,7 +108,7 @@ data(
 data(
     "D21", "csv_file.py::CsvFile.batches", "what comes between two blocks of a file is lost",
     "            pending = pending[start:]\n", '            pending = b""\n',
-    OPENING + "where_a_block_of_the_file_ends_changes_nothing",
+    OPENING + "the_ends_of_file_blocks_change_nothing",
 )  # fmt: skip
 data(
     "D22", "csv_file.py::_is_readable", "an encoding is accepted in which one line changes what others mean",
@@ -168,7 +168,7 @@ data(
 data(
     "D32", "source.py::DataSource.marginals", "counts of one set are given for another",
     "return [known[names] for names in asked]", "return list(known.values())[: len(asked)]",
-    CONTRACT + "what_is_known_already_and_what_is_counted_now_come_in_the_order_asked_for",
+    CONTRACT + "cached_and_new_counts_come_in_the_order_of_the_request",
 )  # fmt: skip
 data(
     "SH4", "source.py::_beside", "a table that is part of another is summed over the attributes that were asked for",
@@ -193,7 +193,7 @@ data(
 data(
     "D36", "source.py::DataSource._require_room", "a table past memory is counted, and the process dies",
     "            if size > LARGEST_MARGINAL:\n", "            if False:\n",
-    SOURCES + "what_is_too_large_is_refused_before_anything_is_counted",
+    SOURCES + "too_large_tables_are_refused_before_anything_is_counted",
     DATA + "a_marginal_past_memory_is_refused_with_its_size",
 )  # fmt: skip
 

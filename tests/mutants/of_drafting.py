@@ -12,12 +12,12 @@ drafting = Writer("drafting", "drafting/")
 drafting(
     "F01", "selection.py::common_values", "a value that one row has is told",
     "if n >= event.threshold]", "if n >= 1]",
-    SELECTION + "only_what_is_told_is_written_down",
+    SELECTION + "only_released_values_are_recorded",
 )  # fmt: skip
 drafting(
     "F02", "selection.py::common_values", "all values are written into the ledger, those of one row too",
     "why=why, keep=False)", "why=why)",
-    SELECTION + "only_what_is_told_is_written_down",
+    SELECTION + "only_released_values_are_recorded",
 )  # fmt: skip
 drafting(
     "F03", "selection.py::threshold_event", "noise for one count, where a replaced row moves two",
@@ -90,7 +90,7 @@ reading = Writer("reading", "data/")
 reading(
     "F14", "schema.py::mismatch", "dates are read as numbers, and all are in the first bin",
     'if isinstance(attribute, Integers | Range) and kind in ("date", "time"):', "if False:",
-    RULES + "what_a_type_can_never_match_is_refused_from_the_schema",
+    RULES + "a_declaration_that_a_type_can_never_match_is_refused_from_the_schema",
 )  # fmt: skip
 reading(
     "F15", "schema.py::mismatch", "a text column is refused though it spells numbers",
@@ -149,7 +149,7 @@ asked(
 asked(
     "F23", "universe/files.py::_range", "representatives of bins are lost in the file",
     'record["values"] = values[:bins].tolist()', "pass",
-    "universe/test_files.py::test_what_is_read_is_what_was_written",
+    "universe/test_files.py::test_universes_are_read_as_they_were_written",
 )  # fmt: skip
 
 DRAFTING = [*drafting.mutants, *events.mutants, *reading.mutants, *asked.mutants]

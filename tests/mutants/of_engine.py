@@ -81,12 +81,12 @@ losses(
 losses(
     "CL05", "convex/excess_bounds.py::coefficient_bounds", "a coefficient may be twice as far from the best as is said",
     "reach = np.sqrt(2 * error * ((V**2) / (λ * (1 - 1e-9))).sum(axis=1))", "reach = np.sqrt(error / 2 * ((V**2) / (λ * (1 - 1e-9))).sum(axis=1))",
-    LOSSES + "coefficients_are_as_far_from_the_best_as_is_said_and_may_be_that_far",
+    LOSSES + "coefficients_stay_within_the_stated_distance_from_the_best_and_can_reach_it",
 )  # fmt: skip
 losses(
     "CL06", "convex/excess_bounds.py::coefficient_bounds", "a direction in which nothing curves is taken for bounded",
     "if not λ[0] > FLATTEST * max(float(λ[-1]), 1e-300):", "λ = np.maximum(λ, 1e-3)\n    if not λ[0] > FLATTEST * max(float(λ[-1]), 1e-300):",
-    LOSSES + "where_nothing_curves_no_coefficient_is_bounded",
+    LOSSES + "without_curvature_no_coefficient_is_bounded",
 )  # fmt: skip
 
 certificate = Writer("certificate", "engine/practical/")
@@ -128,7 +128,7 @@ certificate(
 certificate(
     "CE24", "certificate/expected_errors.py::error_allowances", "what is expected has no bound, and sums overflow",
     "level = min(math.ldexp(typical * FACTOR[size] * total ** (2 * POWER[size]), bits), MOST)", "level = math.ldexp(typical * FACTOR[size] * total ** (2 * POWER[size]), bits)",
-    CERTIFICATE + "what_is_expected_grows_with_the_cells_that_matter_and_a_question_has_the_least_of_its_lines",
+    CERTIFICATE + "expected_errors_grow_with_the_cells_that_matter_and_a_question_has_the_least_of_its_lines",
 )  # fmt: skip
 certificate(
     "CE25", "certificate/largest_errors.py::largest_error", "what is allowed is taken off twice where the data have too few rows",
@@ -233,7 +233,7 @@ certificate(
 certificate(
     "CE17", "engine.py::certify_knowledge", "bars and certificate have the whole β each",
     "buy_certificate(data, noise, known, allowance, (1 - OF_BARS) * beta, OF_BARS * beta, planned)", "buy_certificate(data, noise, known, allowance, beta, OF_BARS * beta, planned)",
-    CERTIFICATE + "what_is_certified_has_its_own_part_of_beta",
+    CERTIFICATE + "the_certificate_has_its_own_part_of_beta",
 )  # fmt: skip
 certificate(
     "CE18", "measure/purchases.py::Purchases.buy", "a part of what was asked for is paid before the rest is refused",
@@ -297,7 +297,7 @@ merging(
 merging(
     "MG10", "measure/prefit.py::PAIRS_PART", "of tables that are all measured a strong pair has no room left in the model",
     "PAIRS_PART = 0.6", "PAIRS_PART = 0.0",
-    WIDTH + "of_tables_that_are_all_measured_a_strong_pair_enters_the_model_before_a_stronger_triple",
+    WIDTH + "among_measured_tables_a_strong_pair_enters_the_model_before_a_stronger_triple",
 )  # fmt: skip
 merging(
     "MG09", "free_answers.py::FittedModel.corrections", "an old certificate changes with what is learned later",
@@ -418,7 +418,7 @@ model(
 model(
     "SW04", "preparing.py::compile_all", "what is compiled while a table is read is not what its model needs",
     "tree.calibrate(tree.zeros())", "tree.zeros()",
-    "test_compiled.py::test_what_is_compiled_while_a_table_is_read_is_what_its_model_needs",
+    "test_compiled.py::test_functions_compiled_while_a_table_is_read_are_those_that_its_model_needs",
 )  # fmt: skip
 practical(
     "SW05", "certificate/largest_errors.py::_over_intervals", "the whole of an attribute counts as one more question of a small table",
@@ -444,7 +444,7 @@ practical(
     "JS06", "measure/prefit.py::Prefit._joint_residuals", "a prefit learns from bare residuals of an overview",
     "drawn = np.asarray(self._noise.add(np.concatenate([each.ravel() for each in exact]), receipt), dtype=float)",
     "drawn = np.concatenate([each.ravel() for each in exact])",
-    RELEASE + "a_session_taken_up_on_another_table_says_what_it_said",
+    RELEASE + "a_session_resumed_on_another_table_gives_the_same_answers",
 )  # fmt: skip
 practical(
     "JS07", "measure/prefit.py::_event_of_part", "a residual of an overview claims the noise of its multiplied coordinates",
@@ -480,13 +480,13 @@ practical(
 practical(
     "R04", "measure/prefit.py::Prefit._measure", "a prefit learns from bare marginals",
     "values = self._noise.add(self._data.marginal(names), receipt)", "values = self._data.marginal(names)",
-    RELEASE + "a_session_taken_up_on_another_table_says_what_it_said",
+    RELEASE + "a_session_resumed_on_another_table_gives_the_same_answers",
 )  # fmt: skip
 practical(
     "R05", "measure/prefit.py::Prefit._residual", "a prefit learns from bare residuals",
     "drawn = np.asarray(self._noise.add(coordinates(counts, event.grid, by), receipt), dtype=float)",
     "drawn = np.asarray(coordinates(counts, event.grid, by), dtype=float)",
-    RELEASE + "a_session_taken_up_on_another_table_says_what_it_said",
+    RELEASE + "a_session_resumed_on_another_table_gives_the_same_answers",
 )  # fmt: skip
 practical(
     "CO01", "contrasts.py::Contrasts.contribution", "what a row adds to contrasts of ranges is taken for what it adds to Helmert's",
@@ -536,7 +536,7 @@ practical(
 practical(
     "RO01", "measure/prefit.py::Prefit._is_residual", "what the overview knows of a table is paid for again",
     "return self.learned.overview is not None and self.learned.evidence.lacks_residual(names)", "return False",
-    ROUNDS + "of_three_attributes_the_residual_alone_is_measured",
+    ROUNDS + "only_the_residual_of_three_attributes_is_measured",
 )  # fmt: skip
 practical(
     "RO02", "measure/prefit.py::Prefit._measure_workload", "the first tables are chosen as if nothing had been measured",
@@ -561,7 +561,7 @@ practical(
 practical(
     "RO06", "free_answers.py::FittedModel.restore", "bars of a session taken up rest on noise that was chosen by what came out",
     "Overview(inner, residuals[:count], rows)", "Overview(inner, residuals, rows)",
-    ROUNDS + "bars_are_those_of_the_overview_and_a_session_taken_up_has_them_again",
+    ROUNDS + "bars_are_those_of_the_overview_and_a_resumed_session_has_them",
 )  # fmt: skip
 practical(
     "RO07", "measure/prefit.py::Prefit._expect_questions", "attributes of many values are asked about as often as flags",
@@ -606,13 +606,13 @@ practical(
 practical(
     "R10", "measure/purchases.py::Purchases.table", "within= releases bare tables",
     "drawn = self._noise.add(self._data.marginal(names), receipt)", "drawn = self._data.marginal(names)",
-    RELEASE + "a_session_taken_up_on_another_table_says_what_it_said",
+    RELEASE + "a_session_resumed_on_another_table_gives_the_same_answers",
 )  # fmt: skip
 practical(
     "R11", "measure/purchases.py::Purchases.query", "within= releases bare counts",
     "value = self._noise.add(exact.exact_count(counted, self._data.marginal(counted.attributes), step), receipt)",
     "value = exact.exact_count(counted, self._data.marginal(counted.attributes), step)",
-    RELEASE + "a_session_taken_up_on_another_table_says_what_it_said",
+    RELEASE + "a_session_resumed_on_another_table_gives_the_same_answers",
 )  # fmt: skip
 practical(
     "R12", "measure/purchases.py::Purchases.table", "a question too large to count is charged before it is refused",
@@ -637,7 +637,7 @@ practical(
 practical(
     "R16", "engine.py::build_practical_engine", "the prefit spends what the guard needs",
     "share = 1 - reserve - 2 * kept", "share = 1 - reserve",
-    RELEASE + "what_the_guard_and_the_owner_keep_back_is_left_after_the_opening",
+    RELEASE + "reserves_of_the_guard_and_of_the_owner_are_left_after_the_opening",
 )  # fmt: skip
 practical(
     "R33", "engine.py::build_practical_engine", "what is kept for purchases follows from n though it is private",
@@ -652,7 +652,7 @@ practical(
 practical(
     "R18", "engine.py::PracticalEngine.resume", "a session taken up has all its guard's rounds again",
     "            self._watch.resume(entries)\n", "            pass\n",
-    RELEASE + "a_guard_that_is_used_up_is_off_and_one_that_is_taken_up_has_the_rounds_it_had_left",
+    RELEASE + "an_exhausted_guard_is_off_and_a_resumed_one_has_its_remaining_rounds",
 )  # fmt: skip
 practical(
     "R19", "free_answers.py::FreeAnswers.learn", "what was measured does not narrow the bar it was bought for",
@@ -662,12 +662,12 @@ practical(
 practical(
     "R20", "guard.py::plan_guard", "the guard fires at errors far below what it promises, and spends the budget",
     "sparse_vector.SparseVector(2 * width, round_, GUARD_ROUNDS)", "sparse_vector.SparseVector(0.5 * width, round_, GUARD_ROUNDS)",
-    BARS + "what_a_guard_promises_is_its_threshold_and_its_width",
+    BARS + "the_promise_of_a_guard_is_its_threshold_plus_its_width",
 )  # fmt: skip
 practical(
     "R21", "guard.py::plan_guard", "the guard promises a third of what it can see",
     "GUARD_ROUNDS), 3 * width / rows, wanted)", "GUARD_ROUNDS), width / rows, wanted)",
-    BARS + "what_a_guard_promises_is_its_threshold_and_its_width",
+    BARS + "the_promise_of_a_guard_is_its_threshold_plus_its_width",
 )  # fmt: skip
 practical(
     "R22", "guard.py::plan_guard", "the guard's rounds cost eight times its share",
@@ -677,7 +677,7 @@ practical(
 practical(
     "R23", "guard.py::GuardWatch.is_on", "a guard that is used up is asked again",
     "if self._progress.tops >= self.guard.config.rounds:", "if False:",
-    RELEASE + "a_guard_that_is_used_up_is_off_and_one_that_is_taken_up_has_the_rounds_it_had_left",
+    RELEASE + "an_exhausted_guard_is_off_and_a_resumed_one_has_its_remaining_rounds",
 )  # fmt: skip
 practical(
     "R24", "measurement.py::Measurement.variance", "Laplace noise counts for half its variance",
@@ -697,18 +697,18 @@ practical(
 practical(
     "R27", "convex/convex_answers.py::Convex._check", "a measured err has half its noise",
     "return excess, kind(excess.sensitivity(grid), scale, grid)", "return excess, kind(excess.sensitivity(grid) / 2, scale, grid)",
-    RELEASE + "what_a_convex_question_pays_for_it_draws_at_the_price_of_a_row",
+    RELEASE + "a_convex_question_draws_what_it_is_charged_for_at_the_price_of_a_row",
 )  # fmt: skip
 practical(
     "R28", "convex/convex_answers.py::Convex._measure_excess", "a measured err has no noise",
     "noisy = float(self._noise.add(excess.value(self._data.marginal(query.attributes), event.grid), receipt))",
     "noisy = float(excess.value(self._data.marginal(query.attributes), event.grid))",
-    RELEASE + "what_a_convex_question_pays_for_it_draws_at_the_price_of_a_row",
+    RELEASE + "a_convex_question_draws_what_it_is_charged_for_at_the_price_of_a_row",
 )  # fmt: skip
 practical(
     "R29", "convex/convex_answers.py::Convex._oracle", "a session's oracle has no noise",
     "noisy = np.asarray(self._noise.add(sums.at(theta, counts), receipt))", "noisy = np.asarray(sums.at(theta, counts))",
-    RELEASE + "what_a_convex_question_pays_for_it_draws_at_the_price_of_a_row",
+    RELEASE + "a_convex_question_draws_what_it_is_charged_for_at_the_price_of_a_row",
 )  # fmt: skip
 practical(
     "R30", "convex/convex_answers.py::Convex._excess", "a user's functions see what was found on the data",
@@ -718,13 +718,13 @@ practical(
 practical(
     "R31", "convex/convex_answers.py::Convex._oracle", "the steps of a session's oracle are for a ℓ2 sensitivity where ℓ1 is billed",
     "l1, l2 = math.sqrt(p) * l2 + p * grid, l2 + math.sqrt(p) * grid", "l1, l2 = l2, l2",
-    RELEASE + "what_a_convex_question_pays_for_it_draws_at_the_price_of_a_row",
+    RELEASE + "a_convex_question_draws_what_it_is_charged_for_at_the_price_of_a_row",
 )  # fmt: skip
 
 practical(
     "AH1", "stream_batch.py::Precomputed.free", "questions asked together are answered by what was known before the guard taught something",
     "if self._knowledge.hypothesis is not self._of:", "if self._of is None:",
-    AHEAD + "what_was_learned_meanwhile_is_in_the_answers_that_follow",
+    AHEAD + "releases_learned_meanwhile_are_in_the_following_answers",
 )  # fmt: skip
 practical(
     "AH2", "stream_batch.py::gaps", "a guard compares a question asked together with others by half of its gap",
@@ -748,7 +748,7 @@ fit(
     "SH01", "log_linear.py::_Parts.whole", "what blocks of cells have in common is left out of what is believed",
     "total[cells] += parts[own][place]", "total[cells] += 0.0",
     SHRINKAGE + "a_fit_with_blocks_is_the_optimum_of_its_objective",
-    SHRINKAGE + "what_no_cell_shows_but_all_together_do_is_fitted",
+    SHRINKAGE + "an_effect_that_only_all_cells_together_show_is_fitted",
 )  # fmt: skip
 fit(
     "KN01", "kernels.py::rake", "records are raked by the sums that they have, not to those asked for",
@@ -892,7 +892,7 @@ bars(
 bars(
     "B113", "bars/error_bars.py::_code", "a set of very many values has a part that no float holds, and a mean within it no bar",
     "        nats += _nats(mask, size, is_ordered)\n", "        nats -= np.log(np.exp(-_nats(mask, size, is_ordered)))\n",
-    BARS + "of_very_many_values_any_set_has_a_bar_and_so_has_a_mean_within_it",
+    BARS + "with_very_many_values_every_set_has_a_bar_and_so_has_a_mean_within_it",
 )  # fmt: skip
 bars(
     "B16", "bars/error_bars.py::ErrorBars.intervals", "a bar of a query measured alone is for one side",
@@ -912,7 +912,7 @@ bars(
 bars(
     "B19", "bars/error_bars.py::_over", "where n is private an end of a bar is divided by the wrong n",
     "return np.where(value < 0, value / if_negative, value / if_positive)", "return np.where(value < 0, value / if_positive, value / if_negative)",
-    BARS + "where_n_is_private_a_bar_holds_for_every_n_that_is_possible",
+    BARS + "with_a_private_n_a_bar_holds_for_every_possible_n",
 )  # fmt: skip
 bars(
     "B20", "bars/error_bars.py::ErrorBars.rows", "what is known of n leaves out most of its noise",
@@ -976,7 +976,7 @@ bars(
 bars(
     "B100", "engine.py::PracticalEngine._promised_bar", "a guarded answer forgets that what is believed was rounded to whole rows before it was compared",
     "+ 5 * FINEST + rounded_rows(query, known.grid, known.rows.high)", "+ 5 * FINEST",
-    "attacks/test_attacks_bars.py::test_however_large_epsilon_is_a_guards_bar_holds_though_counts_are_compared_in_whole_rows",
+    "attacks/test_attacks_bars.py::test_a_guards_bar_holds_for_every_epsilon_although_counts_are_compared_in_whole_rows",
 )  # fmt: skip
 bars(
     "B31", "public.py::PracticalAnswers.error_in_rows", "a bar in rows leaves out what is not known of n",
@@ -1011,7 +1011,7 @@ bars(
 bars(
     "B37", "convex/convex_answers.py::Convex._measure_excess", "the bar of a measured err leaves out its noise",
     "return (max(noisy, 0.0) + width + excess.below) / self._known.rows.low", "return (max(noisy, 0.0) + excess.below) / self._known.rows.low",
-    RELEASE + "what_a_convex_question_pays_for_it_draws_at_the_price_of_a_row",
+    RELEASE + "a_convex_question_draws_what_it_is_charged_for_at_the_price_of_a_row",
 )  # fmt: skip
 bars(
     "B38", "convex/convex_answers.py::Convex._ask_guard", "the bar below the guard leaves out what the solver may have left",
@@ -1130,7 +1130,7 @@ promises(
 promises(
     "H08", "engine/theory.py::TheoryEngine.alpha", "the convex α leaves out that there may be fewer rows than estimated",
     "alpha = self._convex.config.alpha / (1 - self._doubt) if self._doubt < 1 else math.inf", "alpha = self._convex.config.alpha",
-    RELEASE + "where_n_is_private_the_convex_promise_of_the_theory_is_wider",
+    RELEASE + "with_a_private_n_the_convex_promise_of_the_theory_is_wider",
 )  # fmt: skip
 promises(
     "H09", "engine/theory.py::TheoryEngine.require_reach", "an error is promised that the theorem does not give",
@@ -1140,7 +1140,7 @@ promises(
 promises(
     "H10", "engine/practical/public.py::estimate", "an answer that nothing bounds has a bar all the same",
     'return Estimate(value, error if error < 1 else None, "hypothesis", typical', 'return Estimate(value, min(error, 0.5), "hypothesis", typical',
-    RELEASE + "what_nothing_bounds_has_no_bar",
+    RELEASE + "an_answer_without_a_bound_has_no_bar",
 )  # fmt: skip
 promises(
     "H11", "engine/practical/public.py::PracticalAnswers.convex_estimate", "a convex answer that nothing bounds has a bar all the same",
@@ -1214,7 +1214,7 @@ session(
 session(
     "SH3", "_spill.py::Shelf._append", "a table that is put away is written over the one before",
     "at, self._used = self._used, self._used + -(-array.nbytes // 64) * 64", "at, self._used = self._used, self._used",
-    SHELF + "what_is_put_there_is_the_same_whatever_becomes_of_the_original",
+    SHELF + "a_stored_array_is_independent_of_its_original",
 )  # fmt: skip
 session(
     "S01", "answering/answer_cache.py::AnswerCache._kept", "a repeat does not have the bar that is asked for now",
@@ -1260,7 +1260,7 @@ session(
 session(
     "S05", "answering/answer_cache.py::AnswerCache.keep", "a session taken up pays again for what it answered",
     "        self._log.note(bound, kept)\n", "",
-    RELEASE + "a_session_taken_up_repeats_its_answers_for_nothing",
+    RELEASE + "a_resumed_session_repeats_its_answers_for_free",
 )  # fmt: skip
 session(
     "S06", "answering/spending.py::Spending.log", "a session with a seed says that it is private",
@@ -1347,13 +1347,13 @@ wire(
 wire(
     "Q08", "serialize/releases.py", "a budget that comes back has other neighbours",
     'read_text("neighbours", neighbours),  # type: ignore[arg-type]', '"add-remove",',
-    WIRE + "what_comes_back_equals_what_was_sent", RELEASE + "an_entry_comes_back_with_every_field",
+    WIRE + "objects_come_back_equal_to_those_that_were_sent", RELEASE + "an_entry_comes_back_with_every_field",
 )  # fmt: skip
 wire(
     "Q09", "serialize/ledgers.py::ledger_from_lines", "the answers of a ledger are lost on its way",
     "return Accountant(account.budget, account.slack, entries, answers)",
     "return Accountant(account.budget, account.slack, entries)",
-    RELEASE + "a_session_taken_up_repeats_its_answers_for_nothing",
+    RELEASE + "a_resumed_session_repeats_its_answers_for_free",
 )  # fmt: skip
 wire(
     "Q10", "serialize/ledgers.py::ledger_from_lines", "the entries of a ledger are lost on its way, and its budget is whole again",

@@ -62,12 +62,12 @@ erm(
 erm(
     "E08", "problem.py::Problem.capped_sum", "where n is private sums of many more rows than guessed are not cut, and their rounding is heard of",
     "if cut and rows > self.most_rows:", "if False:",
-    VALUES + "where_there_are_thousands_of_times_as_many_rows_as_guessed_sums_are_exact_and_cut",
+    VALUES + "with_thousands_of_times_the_guessed_rows_sums_are_exact_and_cut",
 )  # fmt: skip
 erm(
     "E09", "problem.py::public_rows", "where n is private it must be right",
     "return int(expected_rows)\n", "return max(int(expected_rows), count)\n",
-    PROMISES + "where_n_is_private_the_guess_of_it_is_all_that_is_seen",
+    PROMISES + "with_a_private_n_only_the_guess_of_n_is_seen",
 )  # fmt: skip
 erm(
     "E10", "exact_sums.py::row_products", "a row's last bits depend on how many rows come before it",
@@ -293,7 +293,7 @@ solvers(
     "E52", "minimum.py::minimum", "a minimum that is not near enough passes",
     "            if proven <= distance:\n                return point\n            if proven < spread", "            if proven < math.inf:\n                return point\n            if proven < spread",
     VALUES + "the_least_distance_that_may_be_asked_for_is_reached",
-    VALUES + "what_is_returned_is_as_near_as_asked_by_another_solver_s_lights",
+    VALUES + "the_returned_point_is_as_close_as_asked_according_to_another_solver",
 )  # fmt: skip
 solvers(
     "E53", "minimum.py::_prove", "a tenth of the distance is proved",
@@ -373,7 +373,7 @@ erm(
 erm(
     "E75", "problem.py::require_here", "a solver that needs rows here fits a table without rows",
     "if not problem.is_here:", "if False:",
-    SPARK + "what_is_refused_is_public_and_costs_nothing",
+    SPARK + "refusals_rest_on_public_facts_and_cost_nothing",
 )  # fmt: skip
 erm(
     "E76", "spark_rows.py::_texts", "one text that is no UTF-8 fails the call, and is heard of",
@@ -419,7 +419,7 @@ erm(
 erm(
     "E84", "estimators.py::_Linear._read", "where n is private a ridge is scaled by it, and what is refused depends on it",
     "return features, labels, public_rows(labels.size, self.expected_rows, self.budget)", "return features, labels, labels.size",
-    ESTIMATORS + "what_is_said_of_a_missing_guess_does_not_depend_on_the_number_of_rows",
+    ESTIMATORS + "the_message_about_a_missing_guess_does_not_depend_on_the_number_of_rows",
 )  # fmt: skip
 erm(
     "E85", "estimators.py::code_labels.code_of", "a column that one row turned to texts has other classes",

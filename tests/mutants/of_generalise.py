@@ -46,7 +46,7 @@ theorem(
 theorem(
     "GT07", "research/analysts.py::greedy", "an analyst that was to overfit does not, and every mechanism passes",
     "votes += np.sign(ask(q) - q @ population) * (q - 0.5)", "votes += np.sign(0.5 - ask(q)) * (q - 0.5) * 0",
-    POPULATION + "who_adapts_finds_more_than_who_does_not",
+    POPULATION + "an_adaptive_analyst_finds_more_than_a_static_one",
 )  # fmt: skip
 
 holdout = Writer("generalise", "generalise/")
@@ -79,7 +79,7 @@ holdout(
 holdout(
     "HO06", "holdout.py::Holdout.__init__", "rows come and go in a holdout whose intervals know how many there are",
     'if budget.neighbours != "replace":', "if False:",
-    HOLDOUT + "what_makes_no_sense_is_refused",
+    HOLDOUT + "senseless_arguments_are_refused",
 )  # fmt: skip
 holdout(
     "HO07", "holdout.py::_call_model", "what a model raised, which may quote a row, is passed on",
@@ -109,7 +109,7 @@ holdout(
 holdout(
     "HO12", "widths.py::below", "intervals forget the noise of the threshold",
     "return plan.threshold + max(0.0, τ) + max(0.0, ν) + 2 * FINEST", "return plan.threshold",
-    HOLDOUT + "after_below_the_guess_is_as_near_as_is_said",
+    HOLDOUT + "after_below_the_guess_is_as_close_as_stated",
 )  # fmt: skip
 holdout(
     "HO13", "widths.py::measurement_width", "the noise of a measurement is said to be a third of what it is",
@@ -126,7 +126,7 @@ holdout(
     "HO15", "search.py::EarlyStopping.update", "a loss that rises is an improvement",
     "if self.best is None or self._sign * score.value > self._sign * self.best.value:",
     "if self.best is None or score.value > self.best.value:",
-    HOLDOUT + "early_stopping_stops_after_so_many_updates_without_a_better_one",
+    HOLDOUT + "early_stopping_stops_after_patience_updates_without_an_improvement",
 )  # fmt: skip
 holdout(
     "HO16", "scoring.py::WholeTrainingSet.split", "a search fits on half of the rows it is given",

@@ -33,7 +33,7 @@ ledger(
 ledger(
     "G05", "sqlite.py::Sqlite._take_turn", "two sessions have the turn at once on SQLite",
     '"BEGIN EXCLUSIVE"', '"BEGIN"',
-    TROUBLE + "who_waits_too_long_for_a_turn_is_refused_and_readers_do_not_wait[SQLite]",
+    TROUBLE + "a_waiter_is_refused_after_the_limit_and_readers_do_not_wait[SQLite]",
 )  # fmt: skip
 ledger(
     "G06", "sqlite.py::Sqlite._insert_after", "an answer that was not written is taken for written",
@@ -43,7 +43,7 @@ ledger(
 ledger(
     "G07", "postgres.py::Postgres._take_turn", "two sessions have the turn at once on PostgreSQL",
     "SELECT pg_advisory_lock({LOCK})", "SELECT pg_advisory_lock_shared({LOCK})",
-    TROUBLE + "who_waits_too_long_for_a_turn_is_refused_and_readers_do_not_wait[PostgreSQL]",
+    TROUBLE + "a_waiter_is_refused_after_the_limit_and_readers_do_not_wait[PostgreSQL]",
 )  # fmt: skip
 ledger(
     "G08", "urls.py::_refused", "a refused URL is quoted with its password",
@@ -53,7 +53,7 @@ ledger(
 ledger(
     "G09", "durable.py::Durable._learn_first", "a charge does not look at what other processes have spent",
     "        self._parts.log.catch_up()\n        if self._parts.log.has_news and self._can_learn:", "        if self._parts.log.has_news and self._can_learn:",
-    DURABLE + "what_one_process_spent_the_other_cannot",
+    DURABLE + "amounts_spent_by_one_process_are_not_left_for_the_other",
 )  # fmt: skip
 ledger(
     "G10", "durable.py::Durable._learn_first", "a session buys from what it knew before others had taught",
@@ -78,7 +78,7 @@ ledger(
 ledger(
     "G14", "log.py::StoredLog._commit", "a ledger that failed in mid-write goes on with sums that may be wrong",
     "self._chain.fail()", "pass",
-    TROUBLE + "what_could_not_be_written_is_in_no_error",
+    TROUBLE + "no_error_contains_what_could_not_be_written",
 )  # fmt: skip
 ledger(
     "G15", "shared_chain.py::SharedChain.require_clock", "a clock may go back",
@@ -88,7 +88,7 @@ ledger(
 ledger(
     "G16", "turns.py::QuestionTurn.charge", "others charge between two charges of a question",
     "if self._questions and not self._is_held:", "if self._questions and self._is_held:",
-    TROUBLE + "who_waits_too_long_for_a_turn_is_refused_and_readers_do_not_wait[SQLite]",
+    TROUBLE + "a_waiter_is_refused_after_the_limit_and_readers_do_not_wait[SQLite]",
 )  # fmt: skip
 ledger(
     "G17", "snapshots.py::StoredSnapshots.take", "a snapshot forgets half of what was spent",
@@ -98,22 +98,22 @@ ledger(
 ledger(
     "G18", "snapshots.py::_snapshot", "a snapshot is believed whatever it says",
     ' or replay.record_in(line, sha256=str)["sha256"] != digest(text):', ":",
-    DURABLE + "a_snapshot_that_was_changed_is_found_and_not_taken_up",
+    DURABLE + "a_changed_snapshot_is_found_and_refused",
 )  # fmt: skip
 ledger(
     "G19", "caps.py::Author.who", "what serves everybody is on the cap of who opened first",
     "return EVERYBODY if self.is_opening else self.name", "return self.name",
-    DURABLE + "what_a_session_is_opened_with_is_on_nobodys_cap",
+    DURABLE + "charges_of_an_opening_are_on_nobodys_cap",
 )  # fmt: skip
 ledger(
     "G20", "replay.py::with_release", "of several releases only the last is taken up, and the others are drawn again",
     "released=(*entry.released, value)", "released=(value,)",
-    LEDGERS + "a_receipt_taken_up_gives_each_of_its_releases_in_turn[SQLite]",
+    LEDGERS + "a_resumed_receipt_returns_each_of_its_releases_in_turn[SQLite]",
 )  # fmt: skip
 ledger(
     "G21", "answer_log.py::name_of", "questions on the same attributes get each other's answers",
     "meaning = repr(bound.key)", "meaning = repr(bound.attributes)",
-    DURABLE + "a_session_opened_again_has_spent_what_it_had_and_says_the_same_for_nothing[SQLite]",
+    DURABLE + "a_reopened_session_has_its_spending_and_gives_the_same_answers_for_free[SQLite]",
 )  # fmt: skip
 ledger(
     "G22", "binding.py::_fingerprint", "the fingerprint needs no key: who knows all rows but one tries out the last",
@@ -168,7 +168,7 @@ ledger(
 ledger(
     "G31", "read_only.py::Reading.remaining", "what is set aside for planned noise is said to be left for questions",
     "self._parts().subtract_from(Fraction(self.budget.total))[1]", "sum(self._parts().subtract_from(Fraction(self.budget.total)))",
-    DURABLE + "what_a_reading_says_is_left_is_what_questions_may_spend",
+    DURABLE + "the_remainder_that_a_read_only_ledger_states_is_what_questions_may_spend",
 )  # fmt: skip
 ledger(
     "G32", "shared_chain.py::SharedChain.unread", "a session goes on, or waits for ever, on a ledger that was put back to an older copy",
@@ -178,7 +178,7 @@ ledger(
 ledger(
     "G33", "sqlite.py::Sqlite._require_file", "a session charges in a file that was replaced, and nobody finds what it spent",
     "found != self._file", "False",
-    MOVED + "a_file_that_was_replaced_under_a_session_gets_nothing_that_nobody_finds",
+    MOVED + "a_replaced_ledger_file_gets_no_entries_that_would_be_lost",
 )  # fmt: skip
 ledger(
     "G34", "sqlite.py::Sqlite.__init__", "who opens a ledger by a link has turns of their own",
@@ -188,7 +188,7 @@ ledger(
 ledger(
     "G35", "sqlite.py::Sqlite._take_turn", "after the lock of turns was removed two sessions have the turn at once",
     "or self._turns is None or self._turns != _file_at(turn)", "or self._turns is None",
-    MOVED + "where_the_lock_of_turns_was_removed_sessions_agree_on_the_next_one",
+    MOVED + "sessions_agree_on_a_new_lock_if_the_lock_of_turns_was_removed",
 )  # fmt: skip
 ledger(
     "G36", "sqlite.py::Sqlite._require_file", "a file with two names has two logs, and is spent twice",
@@ -208,12 +208,12 @@ ledger(
 ledger(
     "G39", "store.py::Database._or_forgotten", "who is interrupted as the turn comes keeps it, and all others wait",
     "            self._forget_turn()\n", "            pass\n",
-    TROUBLE + "who_is_interrupted_as_the_turn_comes_does_not_keep_it[SQLite]",
+    TROUBLE + "a_waiter_interrupted_as_the_turn_comes_does_not_keep_it[SQLite]",
 )  # fmt: skip
 ledger(
     "G40", "log.py::StoredLog._count_charge", "what another process charged is held and not counted: the budget is spent twice",
     "self._filter.count_earlier(entry)", "pass",
-    "privacy/test_logs.py::test_what_another_process_wrote_is_held_counted_and_kept_for_the_engine[SQLite]",
+    "privacy/test_logs.py::test_lines_of_another_process_are_read_counted_and_kept_for_the_engine[SQLite]",
 )  # fmt: skip
 ledger(
     "G41", "log.py::StoredLog.append", "a charge is written beside one of another process that was not seen",
@@ -223,7 +223,7 @@ ledger(
 ledger(
     "G42", "caps.py::CappedFilter.admit", "nobody is held to a cap",
     "self._caps.require(planned, costs, cost)", "pass",
-    "privacy/test_filters.py::test_a_cap_is_what_its_project_may_spend_together_and_opening_is_on_nobodys",
+    "privacy/test_filters.py::test_a_cap_limits_a_project_as_a_whole_and_openings_are_on_nobodys_cap",
 )  # fmt: skip
 
 LEDGER_MUTANTS = ledger.mutants

@@ -71,7 +71,7 @@ events(
 events(
     "A10", "events.py::Repeated.draws", "a receipt for T releases gives T + 1",
     "itertools.repeat(self.event, self.times)", "itertools.repeat(self.event, self.times + 1)",
-    NOISES + "what_was_paid_for_is_drawn_exactly_once",
+    NOISES + "charged_events_are_drawn_exactly_once",
 )  # fmt: skip
 events(
     "A11", "events.py::ApproximateDP.rho", "an (ε, δ) step from elsewhere is billed less than it loses",
@@ -94,7 +94,7 @@ events(
 events(
     "A14", "events.py::PerturbedObjective.draws", "a perturbed objective gives a draw more than its proof has",
     "return (self.tilt, self.hide)", "return (self.tilt, self.hide, self.hide)",
-    NOISES + "what_was_paid_for_is_drawn_exactly_once",
+    NOISES + "charged_events_are_drawn_exactly_once",
 )  # fmt: skip
 events(
     "A15", "events.py::Laplace.rho", "Laplace noise on a coarse grid is billed as if the grid were fine",
@@ -169,7 +169,7 @@ events(
 events(
     "A24", "budget.py::Budget.cost", "an event of a user's own class names its own price",
     "if type(event) not in events.KINDS.values():", "if not isinstance(event, Event):",
-    LEDGERS + "what_is_not_an_event_is_neither_priced_nor_charged",
+    LEDGERS + "objects_other_than_events_are_neither_priced_nor_charged",
 )  # fmt: skip
 events(
     "A25", "budget.py::Budget.rho", "the δ that is set aside is converted to ρ as well",
@@ -184,7 +184,7 @@ events(
 events(
     "A27", "conversion.py::_dp_event", "exported Laplace noise under-counts what is drawn",
     "return dp.LaplaceDpEvent(1 / _dominating_laplace(event.epsilon))", "return dp.LaplaceDpEvent(1 / event.epsilon)",
-    CONVERSION + "what_is_exported_loses_no_less_than_what_is_drawn",
+    CONVERSION + "an_exported_event_loses_no_less_than_the_draw",
 )  # fmt: skip
 events(
     "A28", "conversion.py::subsampled_epsilon", "subsampled noise is accounted for half of its steps",
@@ -269,12 +269,12 @@ allowance = Writer("allowance", "privacy/")
 allowance(
     "W01", "allowance.py::Amount.gaussian", "an amount buys Gaussian noise that costs twice as much",
     "sensitivity / math.sqrt(2 * self.left)", "sensitivity / math.sqrt(4 * self.left)",
-    ALLOWANCE + "what_an_amount_buys_costs_all_of_it_and_not_more",
+    ALLOWANCE + "noise_bought_with_an_amount_costs_exactly_that_amount",
 )  # fmt: skip
 allowance(
     "W02", "allowance.py::Amount.choice", "an amount buys a choice that costs twice as much",
     "math.sqrt(8 * self.left)", "math.sqrt(16 * self.left)",
-    ALLOWANCE + "what_an_amount_buys_costs_all_of_it_and_not_more",
+    ALLOWANCE + "noise_bought_with_an_amount_costs_exactly_that_amount",
 )  # fmt: skip
 allowance(
     "W03", "allowance.py::Amount.round_epsilon", "each of many guard rounds gets the price of all",
@@ -300,12 +300,12 @@ allowance(
 allowance(
     "W07", "allowance.py::Allowance.carve", "what is carved out is still left",
     "self.left -= amount", "pass",
-    ALLOWANCE + "what_is_carved_and_charged_is_no_longer_left",
+    ALLOWANCE + "an_allowance_that_is_split_off_and_charged_is_no_longer_left",
 )  # fmt: skip
 allowance(
     "W08", "allowance.py::Allowance.charge", "what is charged is still left",
     "0.0 if self.whole else self.left - receipt.cost", "0.0 if self.whole else self.left",
-    ALLOWANCE + "what_is_carved_and_charged_is_no_longer_left",
+    ALLOWANCE + "an_allowance_that_is_split_off_and_charged_is_no_longer_left",
 )  # fmt: skip
 allowance(
     "W09", "allowance.py::Allowance.charge", "a part of a budget spends what was kept for another purpose",
@@ -335,7 +335,7 @@ allowance(
 allowance(
     "W14", "allowance.py::Amount.mu", "a ledger's share buys noise √2 times too small",
     "return math.sqrt(2 * self.left) * (1 - 1e-12)", "return 2 * math.sqrt(self.left) * (1 - 1e-12)",
-    ALLOWANCE + "what_an_amount_buys_costs_all_of_it_and_not_more",
+    ALLOWANCE + "noise_bought_with_an_amount_costs_exactly_that_amount",
     "erm/test_erm_mirror_descent.py::test_an_accountant_pays_a_share_and_can_pay_again",
 )  # fmt: skip
 allowance(
@@ -390,23 +390,23 @@ ledger(
     "L07", "receipt.py::Receipt.__init__", "a receipt gives each event twice",
     "for event in entry.events for part in event.draws)",
     "for event in entry.events for part in (*event.draws, *event.draws))",
-    NOISES + "what_was_paid_for_is_drawn_exactly_once",
+    NOISES + "charged_events_are_drawn_exactly_once",
 )  # fmt: skip
 ledger(
     "L08", "receipt.py::Receipt.released", "a session that is taken up draws again for what was billed once",
     "        for earlier in self._read:", "        for earlier in ():",
-    LEDGERS + "a_ledger_taken_up_again_has_spent_what_it_had_and_gives_out_what_came_out",
+    LEDGERS + "a_resumed_ledger_has_its_spending_and_returns_earlier_releases",
 )  # fmt: skip
 ledger(
     "L09", "receipt.py::Receipt.__init__", "a receipt that is taken up gives its first release for all",
     "self._read, self._keeps = iter(entry.released), entry.kept",
     "self._read, self._keeps = iter(entry.released[:1] * len(entry.released)), entry.kept",
-    LEDGERS + "a_receipt_taken_up_gives_each_of_its_releases_in_turn",
+    LEDGERS + "a_resumed_receipt_returns_each_of_its_releases_in_turn",
 )  # fmt: skip
 ledger(
     "L10", "replay.py::Replay.__init__", "a ledger that is taken up has spent nothing",
     "            filter.count_earlier(entry)\n", "",
-    LEDGERS + "a_ledger_taken_up_again_has_spent_what_it_had_and_gives_out_what_came_out",
+    LEDGERS + "a_resumed_ledger_has_its_spending_and_returns_earlier_releases",
 )  # fmt: skip
 ledger(
     "L11", "filter.py::Filter.count", "only the last event's δ is remembered",
@@ -442,12 +442,12 @@ ledger(
 ledger(
     "L16", "replay.py::Replay.match", "a ledger is taken up by a session that charges something else",
     "if entry.events != planned or not _is_for(entry, why, about):", "if False:",
-    LEDGERS + "a_ledger_taken_up_otherwise_is_refused_and_what_was_lost_is_paid_again",
+    LEDGERS + "a_ledger_resumed_with_other_options_is_refused_and_lost_draws_are_paid_again",
 )  # fmt: skip
 ledger(
     "L17", "replay.py::Replay.match", "what was lost in a crash is drawn again for one price",
     "            if entry.is_readable:\n                return entry", "            return entry",
-    LEDGERS + "a_ledger_taken_up_otherwise_is_refused_and_what_was_lost_is_paid_again",
+    LEDGERS + "a_ledger_resumed_with_other_options_is_refused_and_lost_draws_are_paid_again",
 )  # fmt: skip
 ledger(
     "L18", "entry.py::Entry.is_complete", "an entry of which a part came out passes for complete, and the rest is drawn again",
@@ -457,18 +457,18 @@ ledger(
 ledger(
     "L19", "replay.py::Replay.end", "new charges are met by entries that were taken up already",
     "            self._pending.clear()\n", "",
-    LEDGERS + "a_ledger_taken_up_again_has_spent_what_it_had_and_gives_out_what_came_out",
+    LEDGERS + "a_resumed_ledger_has_its_spending_and_returns_earlier_releases",
 )  # fmt: skip
 ledger(
     "L20", "receipt.py::Cashier.record", "a release is recorded twice over",
     " or len(entry.released) >= entry.releases:", ":",
-    LEDGERS + "what_was_released_is_recorded_once_and_only_for_its_own_receipt",
+    LEDGERS + "a_release_is_recorded_once_and_only_for_its_own_receipt",
 )  # fmt: skip
 ledger(
     "L21", "receipt.py::Cashier.record", "an analyst writes over what was released",
     "                released.flags.writeable = False\n", "",
-    LEDGERS + "whatever_is_drawn_is_written_down_as_it_was_released",
-    "attacks/test_attacks_receipts.py::test_what_a_session_released_cannot_be_written_over",
+    LEDGERS + "every_draw_is_recorded_as_it_was_released",
+    "attacks/test_attacks_receipts.py::test_values_released_by_a_session_cannot_be_overwritten",
 )  # fmt: skip
 ledger(
     "L22", "receipt.py::Cashier.record", "noise from a seed is logged as private",
@@ -519,7 +519,7 @@ ledger(
 ledger(
     "L31", "process.py::ProcessGuard.require", "a fork that Python was not told of spends the account again",
     "if self._token is not _token or self._number != os.getpid():", "if self._token is not _token:",
-    PROCESSES + "a_fork_that_python_was_not_told_of_is_refused",
+    PROCESSES + "a_fork_made_outside_python_is_refused",
 )  # fmt: skip
 ledger(
     "L32", "process.py::NotCopyable.__deepcopy__", "a deep copy is a second account",
@@ -537,13 +537,13 @@ ledger(
 ledger(
     "L35", "log.py::MemoryLog.update", "what came out is forgotten by a ledger in memory",
     "self._book[entry.number] = entry", "pass",
-    LEDGERS + "what_was_released_is_recorded_once_and_only_for_its_own_receipt",
+    LEDGERS + "a_release_is_recorded_once_and_only_for_its_own_receipt",
     "privacy/test_logs.py::test_an_update_completes_one_entry_and_leaves_the_others[memory]",
 )  # fmt: skip
 ledger(
     "L36", "answer_log.py::MemoryAnswerLog.recall", "a second session repeats answers about the table of the first",
     "None if self._replay.has_other_sessions else self._recalled.get(question.key)", "self._recalled.get(question.key)",
-    "privacy/test_answer_logs.py::test_in_memory_a_second_session_is_told_nothing_that_the_first_was_told",
+    "privacy/test_answer_logs.py::test_a_second_session_in_memory_gets_no_answers_of_the_first",
 )  # fmt: skip
 
 # Noise
@@ -687,7 +687,7 @@ noise(
 noise(
     "N27", "guard_round.py::GuardRound.excess", "that a round ended is not written down, and a session taken up has it again",
     "            self._over()\n", "",
-    SPARSE + "a_sparse_vector_taken_up_has_the_tops_it_had",
+    SPARSE + "a_resumed_sparse_vector_has_its_remaining_tops",
 )  # fmt: skip
 noise(
     "N28", "noise.py::Noise._redeem", "an event of any kind is drawn by any method",
@@ -743,12 +743,12 @@ threads = Writer("threads", "")
 threads(
     "TH01", "_threads.py::OneThread._set", "the user's threads are not given back",
     "library.use(1 if to_one else threads)", "library.use(1)",
-    THREADS + "what_was_given_comes_back_after_an_error_and_after_the_outermost_call_alone",
+    THREADS + "the_setting_is_restored_after_an_error_and_only_by_the_outermost_call",
 )  # fmt: skip
 threads(
     "TH02", "_threads.py::OneThread.__enter__", "an inner call gives threads back while the outer one works",
     "        self._mine.depth = depth + 1\n", "        self._mine.depth = 1\n",
-    THREADS + "what_was_given_comes_back_after_an_error_and_after_the_outermost_call_alone",
+    THREADS + "the_setting_is_restored_after_an_error_and_only_by_the_outermost_call",
 )  # fmt: skip
 threads(
     "TH03", "_threads.py::OneThread.__enter__", "the first thread to end gives back while others work",
@@ -763,7 +763,7 @@ threads(
 threads(
     "TH05", "opening.py::open", "an opening burns every core",
     "@one_thread\ndef open(", "def open(",
-    THREADS + "what_counts_a_table_has_one_thread_and_its_user_as_many_as_before",
+    THREADS + "counting_uses_one_thread_and_restores_the_users_number_of_threads",
 )  # fmt: skip
 
 # Planned noise: a price below that of any other, which two sums must earn
@@ -781,7 +781,7 @@ planned(
     "PN30", "planned.py::price", "next to no share has next to no price, and what sums may exceed it by buys all",
     "    if holds(1 / LEAST_PRICE):\n        return LEAST_PRICE\n    low, high = 1.0, 1 / LEAST_PRICE\n",
     "    low, high = 1.0, 2.0\n    while holds(high) and high < 1e90:\n        low, high = high, 2 * high\n",
-    PLANNED + "what_a_sum_may_exceed_its_part_by_buys_next_to_nothing_however_small_the_share[1e-20]",
+    PLANNED + "the_tolerance_of_a_sum_buys_next_to_nothing_however_small_the_share[1e-20]",
 )  # fmt: skip
 planned(
     "PN31", "budget.py::Budget.plan_noise", "planned noise is on a grid so fine that large counts are cut off",
@@ -846,7 +846,7 @@ planned(
 planned(
     "PN13", "filter.py::Filter.spent_epsilon", "what was spent is told without planned noise",
     "for e, count in list(self._counts.items()) if isinstance(e, Planned))", "for e, count in list(self._counts.items()) if e is None)",
-    PLANNED + "what_was_spent_is_told_of_the_noise_and_not_of_its_price",
+    PLANNED + "spending_is_stated_from_the_noise_and_not_from_its_price",
 )  # fmt: skip
 planned(
     "PN14", "events.py::Planned.continuous_rho", "discrete noise on a coarse grid is billed as continuous noise of its deviation",
@@ -945,7 +945,7 @@ renyi(
 renyi(
     "RE08", "filter.py::Filter.spent_epsilon", "the spent ε of hits is converted as if their price were a ρ",
     "any(isinstance(event, RenyiEvent) for event in list(self._counts))", "False",
-    RENYI + "what_is_spent_is_a_sum_of_divergences_and_never_above_the_budget",
+    RENYI + "spending_is_a_sum_of_divergences_and_never_above_the_budget",
 )  # fmt: skip
 renyi(
     "RE09", "conversion.py::order_of", "a budget's order is not the one at which it converts",

@@ -18,22 +18,22 @@ promise(
 promise(
     "PK03", "privacy/replay.py::Replay.end", "a second session on a ledger pays for its own draws",
     "            self._has_opened = True\n", "",
-    "privacy/test_ledgers.py::test_an_opening_is_given_nothing_of_one_that_ended_and_all_of_one_that_did_not",
+    "privacy/test_ledgers.py::test_an_opening_reuses_all_charges_of_an_unfinished_opening_and_none_of_a_finished_one",
 )  # fmt: skip
 promise(
     "PK04", "privacy/budget.py::Budget.epsilon_of_rows", "what k rows of a person have lost is as much as k times less noise would lose one row",
     "epsilon_of_rho(k**2 * rho, delta)", "epsilon_of_rho(k * rho, delta)",
-    "privacy/test_rows_per_unit.py::test_what_k_rows_have_lost_is_what_one_row_has_lost_to_k_times_less_noise",
+    "privacy/test_rows_per_unit.py::test_the_loss_of_k_rows_is_that_of_one_row_with_k_times_less_noise",
 )  # fmt: skip
 promise(
     "PK05", "privacy/accounts.py::Accounts.spent_epsilon", "what is said to be spent on blocks is the most of any",
     "return max(ledger.spent_epsilon for ledger in self._ledgers)", "return min(ledger.spent_epsilon for ledger in self._ledgers)",
-    "sessions/test_blocks.py::test_what_several_accounts_have_spent_is_the_most_of_any_and_what_is_left_the_least",
+    "sessions/test_blocks.py::test_several_accounts_have_spent_the_most_of_any_and_have_left_the_least",
 )  # fmt: skip
 promise(
     "PK06", "ledger/caps.py::Caps._above", "a cap of one name is not used up by a name that begins like it",
     'who == name or who.startswith(f"{name}/")', "who == name or who.startswith(name)",
-    "ledger/test_durable.py::test_a_cap_is_used_up_by_those_it_is_of_and_by_nobody_whose_name_is_like_theirs",
+    "ledger/test_durable.py::test_a_cap_is_used_only_by_its_own_analyst_and_not_by_similar_names",
 )  # fmt: skip
 promise(
     "PK07", "engine/practical/fit/value_groups.py::ValueGroups.draw_values", "drawn numbers of two attributes are independent inside their bins",
@@ -43,12 +43,12 @@ promise(
 promise(
     "PK08", "answer.py::Answer.certainly_below", "certainly_below is said only where all truths within the bars are below",
     "return (-self).certainly_above(-other)", "return not self.certainly_above(other)",
-    "test_answer.py::test_certainly_above_and_below_are_said_exactly_where_all_truths_within_the_bars_are",
+    "test_answer.py::test_certainly_above_and_below_are_stated_exactly_if_they_hold_within_all_bars",
 )  # fmt: skip
 promise(
     "PK09", "answer.py::Answer.certainly_above", "a table is certainly above only where every cell is",
     "return gap is not None and bool(np.all(gap[0] > 0))", "return gap is not None and bool(np.any(gap[0] > 0))",
-    "test_answer.py::test_certainly_above_and_below_are_said_exactly_where_all_truths_within_the_bars_are",
+    "test_answer.py::test_certainly_above_and_below_are_stated_exactly_if_they_hold_within_all_bars",
 )  # fmt: skip
 promise(
     "PK10", "session.py::Session._settle", "raw rows of one block never answer for several",
@@ -68,12 +68,12 @@ promise(
 promise(
     "PK13", "answering/askable.py::Askable.population_after", "no statement about the population rests on an estimate of n",
     'rows = self.rows if self.budget.neighbours == "replace" else None', "rows = self.rows",
-    "generalise/test_statement.py::test_where_rows_come_and_go_no_statement_rests_on_an_estimate_of_how_many_there_are",
+    "generalise/test_statement.py::test_under_add_remove_no_statement_rests_on_an_estimate_of_n",
 )  # fmt: skip
 promise(
     "PK14", "session.py::Session.price", "what was bought is repeated for nothing, and priced so",
     "return self._cache.price(bound, wanted)", "return self._engine.price(bound, wanted)",
-    "test_session.py::test_what_was_bought_is_priced_as_it_is_repeated_for_nothing",
+    "test_session.py::test_the_price_of_an_answer_already_bought_is_zero_like_its_repetition",
 )  # fmt: skip
 promise(
     "PK15", "query/statistics/spread.py::BoundCorrelation.ends.over", "the interval of a correlation holds for every table that the bars allow",
@@ -93,7 +93,7 @@ promise(
 promise(
     "PK18", "query/ratios.py::BoundMean.buy", "the lower end of a bought mean holds for every table that the bars allow",
     "lower = c + (low / few if low < 0 else low / many) - coarse", "lower = c + low / many - coarse",
-    "query/test_composed.py::test_the_truth_of_every_table_that_the_bars_allow_is_between_the_ends", "query/test_composed.py::test_what_is_bought_is_as_near_as_was_asked_for",
+    "query/test_composed.py::test_the_truth_of_every_table_that_the_bars_allow_is_between_the_ends", "query/test_composed.py::test_a_purchase_is_as_accurate_as_was_asked_for",
 )  # fmt: skip
 promise(
     "PK19", "generalise/widths.py::interval", "both ends of an interval fail together with the share of β of the query",
@@ -220,7 +220,7 @@ promise(
 promise(
     "LB01", "planning/lower_bounds.py::many_counts", "a plan states a limit that a mechanism for rows that come and go can undercut",
     "ε, δ = 2 * ε, min(1.0, δ * (1 + math.exp(min(ε, 700.0))))", "pass",
-    "planning/test_lower_bounds.py::test_where_a_row_comes_or_goes_many_counts_have_the_bound_of_two_such_steps",
+    "planning/test_lower_bounds.py::test_under_add_remove_many_counts_have_the_bound_of_two_steps",
 )  # fmt: skip
 promise(
     "LB03", "planning/lower_bounds.py::one_count", "a plan states a limit that is twice what a mechanism reaches",

@@ -73,7 +73,7 @@ questions(
 questions(
     "K10", "query/ratios.py::BoundMean.buy", "what is paid for a mean does not depend on how few records it is of",
     "bar = room / (1 / few + doubt / 2 / many) * (1 - 1e-9)", "bar = room",
-    ASKED + "a_mean_is_met_or_refused_unpaid",
+    ASKED + "the_error_of_a_mean_is_reached_or_the_purchase_is_refused_without_a_charge",
 )  # fmt: skip
 questions(
     "K11", "query/statistics/quantiles.py::BoundQuantile.ends", "a quantile is surely in the cell where it is believed",

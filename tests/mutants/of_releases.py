@@ -60,13 +60,13 @@ releases(
 releases(
     "RF10", "../data/absent.py::AbsentTable", "a session without its table is taken for one that has it",
     "is_present = False", "is_present = True",
-    WITHOUT + "what_spends_nothing_is_answered_without_the_table_as_with_it",
+    WITHOUT + "free_calls_give_the_same_without_the_table",
 )  # fmt: skip
 
 releases(
     "RF11", "replica.py::public_state", "a worker is told the true number of rows where it is private",
     'round(public.rows) if block.budget.neighbours == "replace" else None', "block.data.rows",
-    "server/test_workers.py::test_a_worker_is_told_the_number_of_rows_where_it_is_public_alone",
+    "server/test_workers.py::test_a_worker_gets_the_number_of_rows_only_if_it_is_public",
 )  # fmt: skip
 releases(
     "RF12", "publish.py::_publish_block", "a published file lists every charge twice",

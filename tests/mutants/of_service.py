@@ -174,7 +174,7 @@ service(
 service(
     "SV35", "problems.py::problem_of", "a broken ledger tells an analyst how many lines it has",
     "elif status == 503 and not is_owner:", "elif status == 1 and not is_owner:",
-    "server/test_service.py::test_what_a_refusal_says_of_amounts_lines_and_places_is_for_the_owner_alone",
+    "server/test_service.py::test_amounts_lines_and_places_in_a_refusal_are_shown_to_the_owner_alone",
 )  # fmt: skip
 service(
     "SV36", "asking.py::_records", "an analyst learns that somebody else has asked the same question",

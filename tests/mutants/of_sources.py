@@ -121,12 +121,12 @@ sources(
 sources(
     "SR16", "contributions.py::kept_query", "which of a person's rows stay depends on the rows of others",
     "row_number() OVER (PARTITION BY unit ORDER BY {mark}, {cells}, again) AS place", "row_number() OVER (ORDER BY {mark}, {cells}, again) AS place",
-    PEOPLE + "a_person_who_comes_or_goes_moves_their_own_rows_and_no_more_than_so_many",
+    PEOPLE + "an_added_or_removed_person_moves_at_most_k_rows_of_their_own",
 )  # fmt: skip
 sources(
     "SR17", "contributions.py::kept_query", "one row more of each person stays than is paid for",
     "WHERE place <= {most}", "WHERE place <= {most} + 1",
-    PEOPLE + "a_person_who_comes_or_goes_moves_their_own_rows_and_no_more_than_so_many",
+    PEOPLE + "an_added_or_removed_person_moves_at_most_k_rows_of_their_own",
 )  # fmt: skip
 sources(
     "SR18", "contributions.py::kept_query", "rows whose records hash low stay of everybody",
@@ -142,7 +142,7 @@ sources(
 sources(
     "SR21", "table.py::_keep_rows", "cells that memory does not hold are left in whatever folder the process runs in",
     """engine.execute("SET temp_directory = '" + beside.replace("'", "''") + "'")""", "pass",
-    SOURCES + "what_memory_does_not_hold_is_in_a_folder_that_its_owner_alone_can_open",
+    SOURCES + "arrays_outside_memory_are_in_a_folder_that_only_its_owner_can_open",
 )  # fmt: skip
 
 people = Writer("people", "privacy/")
@@ -164,12 +164,12 @@ people(
 people(
     "PE04", "budget.py::Budget.rho", "a δ of a row is taken for one of k rows",
     "if slack > 0 and self.rows_per_unit > 1:", "if False:",
-    ROWS_PER_UNIT + "what_fails_by_itself_is_not_sold_to_persons_from_a_ledger",
+    ROWS_PER_UNIT + "events_that_can_fail_outright_are_not_sold_to_persons_from_a_ledger",
 )  # fmt: skip
 people(
     "PE05", "budget.py::Budget.per_unit", "the public number of rows tells of a person's",
     'if self.neighbours != "add-remove":\n            raise errors.InvalidInput(\n                "unit', 'if False:\n            raise errors.InvalidInput(\n                "unit',
-    PEOPLE + "what_cannot_be_promised_to_a_person_is_refused",
+    PEOPLE + "options_without_a_promise_to_persons_are_refused",
 )  # fmt: skip
 people(
     "PE06", "budget.py::Budget.epsilon_of_rows", "what is said to be spent is a row's ε",

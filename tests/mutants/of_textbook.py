@@ -36,7 +36,7 @@ guard(
 guard(
     "V03", "sparse_vector.py::step", "what is above is released without noise",
     "measured = float(noise.add(_floor_units(value, grid) * grid, receipt))", "measured = float(_floor_units(value, grid) * grid)",
-    SPARSE + "what_is_measured_above_is_what_came_out_of_the_ledger",
+    SPARSE + "the_measurements_of_earlier_tests_are_the_releases_in_the_ledger",
 )  # fmt: skip
 guard(
     "V04", "sparse_vector.py::SparseVector.__post_init__", "a value is measured with the noise of a less sensitive one",
@@ -46,7 +46,7 @@ guard(
 guard(
     "V05", "sparse_vector.py::resume_state", "a session taken up has all its rounds again",
     "return replace(so_far, tops=so_far.tops + sum(entry.released == (ABOVE,) for entry in rounds))", "return so_far",
-    SPARSE + "a_sparse_vector_taken_up_has_the_tops_it_had",
+    SPARSE + "a_resumed_sparse_vector_has_its_remaining_tops",
 )  # fmt: skip
 guard(
     "V06", "sparse_vector.py::_ready", "a round opens whose measurement cannot be paid: the refusal says ⊤",
@@ -89,7 +89,7 @@ linear = Writer("textbook", "")
 linear(
     "P01", "textbook/pmw.py::OnlinePMW._learn", "the hypothesis is moved away from the data",
     "overshoots = measured < self.config.scale * believed", "overshoots = measured > self.config.scale * believed",
-    PMW + "what_the_hypothesis_has_wrong_is_measured_and_learned",
+    PMW + "errors_of_the_hypothesis_are_measured_and_learned",
 )  # fmt: skip
 linear(
     "P02", "textbook/pmw.py::PMWConfig.eta", "η is a tenth of the theorem's: the rounds run out before the hypothesis is right",
@@ -110,7 +110,7 @@ linear(
 linear(
     "P05", "textbook/pmw.py::OnlinePMW.ask", "counts that the guard found wrong are released bare",
     "measured = float(self._noise.add(N, receipt))", "measured = float(N)",
-    PMW + "what_is_measured_is_what_came_out_of_the_ledger",
+    PMW + "measurements_are_the_releases_in_the_ledger",
 )  # fmt: skip
 linear(
     "P06", "textbook/pmw.py::PMWConfig.threshold", "the guard is silent up to twice the error that the theorem allows",
@@ -151,7 +151,7 @@ linear(
     "P13", "textbook/mwem.py::_run_locked", "counts are released bare",
     "measured = float(noise.add(float(counted[worst]), ledger.charge(measurement, why=\"mwem: measurement\")))",
     "ledger.charge(measurement, why=\"mwem: measurement\")\n        measured = float(counted[worst])",
-    MWEM + "what_is_measured_is_what_came_out_of_the_ledger",
+    MWEM + "measurements_are_the_releases_in_the_ledger",
 )  # fmt: skip
 linear(
     "P14", "textbook/mwem.py::_run_locked", "the release stops at twice the error that its promise allows",
@@ -240,7 +240,7 @@ convex(
 convex(
     "C02", "convex_pmw.py::log_factor", "the hypothesis is moved away from the data, as the paper prints it",
     "return -config.eta * min(1.0", "return config.eta * min(1.0",
-    CONVEX + "what_the_oracle_teaches_brings_the_hypothesis_nearer_to_the_data",
+    CONVEX + "learning_from_the_oracle_moves_the_hypothesis_toward_the_data",
 )  # fmt: skip
 convex(
     "C03", "convex_pmw.py::step_size", "η is a tenth of the theorem's",
@@ -375,7 +375,7 @@ solver(
 solver(
     "C26", "solver/private_minimum.py::certain_value", "a minimum passes for certain that some table has not",
     "    return floor <= tolerance / 2 and _accelerated_steps(surrogate, tolerance) <= _most_steps(surrogate)", "    return True",
-    "convex/test_private_minimum.py::test_what_is_not_certain_for_every_table_is_known_from_public_facts",
+    "convex/test_private_minimum.py::test_public_facts_tell_where_a_value_is_not_certain_for_every_table",
 )  # fmt: skip
 solver(
     "C27", "solver/private_minimum.py::_by_newton", "an unproven Newton step passes for the minimum",
@@ -408,7 +408,7 @@ sampling(
 sampling(
     "QS02", "subsampled.py::plan", "answers are off by more than they say: the sample's share of the error is forgotten",
     "    left = alpha - GRID - sampling_error(chosen, failure / 2, of)\n", "    left = alpha - GRID\n",
-    SUBSAMPLED + "what_is_added_has_the_scale_that_the_accuracy_leaves_and_the_sample_the_size_of_theorem_5",
+    SUBSAMPLED + "noise_has_the_scale_that_the_accuracy_leaves_and_the_sample_the_size_of_theorem_5",
 )  # fmt: skip
 sampling(
     "QS03", "subsampled.py::for_population", "a population is promised what holds of the sample alone (Theorem 5 as printed)",
@@ -440,7 +440,7 @@ sampling(
 sampling(
     "QS07", "scq.py::sample_yes_no", "a flip is billed for a larger table",
     "    if config.rows != rows:\n", "    if config.rows < rows:\n",
-    SCQ + "what_its_loss_does_not_hold_for_is_refused",
+    SCQ + "events_are_refused_where_their_loss_is_not_proven",
 )  # fmt: skip
 sampling(
     "QS08", "descent_by_queries.py::descend", "iterates leave the set (Algorithm 4 as printed)",

@@ -94,7 +94,7 @@ def test_a_mechanism_of_two_answers_is_not_below_the_bound_of_one_count_and_is_b
 
 @pytest.mark.parametrize("rows", [100, 10**4])
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
-def test_where_a_row_comes_or_goes_many_counts_have_the_bound_of_two_such_steps(rows: int, delta: float) -> None:
+def test_under_add_remove_many_counts_have_the_bound_of_two_steps(rows: int, delta: float) -> None:
     """A mechanism for rows that come and go changes one row in two steps, so it is (2ε, δ(1 + e^ε))-private for that."""
     alone = lower_bounds.many_counts(hr.Budget(0.3, delta, "add-remove"), rows, 1000, 4096, 0.05)
     steps = hr.Budget(0.6, delta * (1 + math.exp(0.3)), "replace")

@@ -242,7 +242,7 @@ def test_a_plan_ranks_by_the_error_and_says_what_to_do(made: hr.Plan) -> None:
     assert low < made.best.typical < high <= 4 * low
 
 
-def test_what_a_simulation_showed_is_nowhere_called_a_bound_and_what_a_theorem_promises_is(made: hr.Plan) -> None:
+def test_only_promises_of_theorems_are_called_bounds_never_results_of_simulations(made: hr.Plan) -> None:
     assert [option.mechanism for option in made.options if option.simulated] == ["practical profile"]
     for option, line in zip(made.options, made.lines, strict=True):
         error, rows = line[2], line[4]
@@ -327,6 +327,6 @@ def test_only_an_accuracy_ranks_by_the_rows() -> None:
         ({"rows": 10, "public": [1]}, "pandas frame"),
     ],
 )
-def test_what_makes_no_sense_is_refused(given: dict[str, object], told: str) -> None:
+def test_senseless_arguments_are_refused(given: dict[str, object], told: str) -> None:
     with pytest.raises(hr.InvalidInput, match=told):
         hr.plan(**{"universe": SMALL, "budget": hr.Budget(1.0, 1e-6), **given})  # type: ignore[arg-type]

@@ -61,7 +61,7 @@ every_budget = pytest.mark.parametrize("budget", BUDGETS.values(), ids=list(BUDG
 @every_budget
 @pytest.mark.parametrize("buys", BUYS)
 @pytest.mark.parametrize("share", [1.0, 0.1, 1e-5])
-def test_what_an_amount_buys_costs_all_of_it_and_not_more(budget, buys, share) -> None:
+def test_noise_bought_with_an_amount_costs_exactly_that_amount(budget, buys, share) -> None:
     amount = Amount.share_of(budget, share)
     assert amount.left == share * budget.total
     if budget.pure and buys in ONLY_WITH_A_DELTA:
@@ -122,7 +122,7 @@ def test_a_part_of_a_plan_is_a_plan(budget) -> None:
 
 
 @every_budget
-def test_what_is_carved_and_charged_is_no_longer_left(budget) -> None:
+def test_an_allowance_that_is_split_off_and_charged_is_no_longer_left(budget) -> None:
     ledger = Accountant(budget)
     whole = Allowance.of(ledger, 0.8 * budget.total)
     part = whole.carve(0.3 * budget.total)

@@ -31,7 +31,7 @@ def made(case: str, neighbours: str) -> SubsampledGaussian:
 
 @pytest.mark.parametrize("neighbours", BOTH)
 @pytest.mark.parametrize("case", CASES)
-def test_what_is_made_here_is_accepted_and_close_to_the_most_that_is(case, neighbours) -> None:
+def test_events_made_here_are_accepted_and_close_to_the_least_noise(case, neighbours) -> None:
     event = made(case, neighbours)
     require_private(event, neighbours)
     assert (event.epsilon, event.delta) == (CASES[case]["epsilon"], CASES[case]["delta"])
@@ -81,7 +81,7 @@ def test_a_higher_rate_is_refused(neighbours) -> None:
     require_private(dataclasses.replace(event, sample=PoissonSample(event.sample.heads // 2)), neighbours)
 
 
-def test_what_is_private_for_rows_that_come_and_go_is_not_for_rows_that_are_replaced() -> None:
+def test_privacy_for_added_and_removed_rows_is_not_privacy_for_replaced_rows() -> None:
     for case in CASES:
         event = made(case, "add-remove")
         with pytest.raises(errors.InvalidInput, match="subsampled noise must be"):

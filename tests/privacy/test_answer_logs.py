@@ -47,7 +47,7 @@ def told() -> list[object]:
 
 
 @every
-def test_answers_are_kept_in_order_and_found_again_whoever_looks(fresh) -> None:
+def test_answers_are_kept_in_order_and_found_by_every_reader(fresh) -> None:
     place = fresh()
     log = opened(place).answer_log
     assert log.answers() == () and log.recall(QUESTIONS[0]) is None
@@ -119,7 +119,7 @@ def test_a_paid_answer_and_one_of_a_guard_are_kept_before_they_are_given(fresh) 
         assert [value for _, value in heard(opened(place).answer_log)] == [0.1, 0.2]
 
 
-def test_in_memory_a_second_session_is_told_nothing_that_the_first_was_told() -> None:
+def test_a_second_session_in_memory_gets_no_answers_of_the_first() -> None:
     """Its answers may be about another table."""
     ledger = opened(hr.Accountant(hr.Budget(1.0, 1e-6)))
     ledger.answer_log.note(QUESTIONS[0], answer(0.1))

@@ -45,7 +45,7 @@ def test_a_budget_that_promises_little_does_not_pass_without_a_word(budget, word
     assert found.startswith(words)
 
 
-def test_where_the_number_of_rows_is_private_no_word_depends_on_it() -> None:
+def test_no_text_depends_on_a_private_number_of_rows() -> None:
     budget = hr.Budget(0.01, 1e-3, "add-remove")
     assert said(budget, FRAME[:5]) == said(budget, FRAME) == []
 

@@ -152,7 +152,7 @@ def test_neither_heavy_library_is_imported_before_it_is_needed() -> None:
 
 
 @pytest.mark.parametrize("event", [Laplace(1, 1), Laplace(1, 5), Laplace(2, 1, 0.25)])
-def test_what_is_exported_loses_no_less_than_what_is_drawn(event) -> None:
+def test_an_exported_event_loses_no_less_than_the_draw(event) -> None:
     """At the order next to 1, where ρ is met by the noise itself: see test_events."""
     exported = rdp.RdpAccountant([1.0 + 1e-6]).compose(dp_events({event: 1})).rdp[0]
     assert exported >= event.rho * (1 - 1e-6)

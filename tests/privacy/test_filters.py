@@ -141,7 +141,7 @@ def test_no_sequence_of_admitted_events_exceeds_the_total_and_the_sum_is_exact(k
 
 
 @every
-def test_what_has_no_finite_price_is_refused(kind) -> None:
+def test_events_without_a_finite_price_are_refused(kind) -> None:
     with pytest.raises(BudgetExceeded, match="cost must be finite"):
         charge(kind.make(), PoissonSample(1))
 
@@ -182,7 +182,7 @@ def test_earlier_entries_count_even_beyond_the_budget(kind) -> None:
 
 
 @resumable
-def test_whether_charges_would_fit_by_themselves_does_not_depend_on_what_was_spent(kind) -> None:
+def test_the_check_of_charges_by_themselves_does_not_depend_on_spending(kind) -> None:
     filter, event = kind.make(), kind.of(0.4 * kind.room)
     charge(filter, event, event)
     assert filter.would_fit([(event,), (event,)])
@@ -210,7 +210,7 @@ def test_planned_noise_and_all_else_have_parts_of_their_own() -> None:
     assert not late.affords(planned(1e-3))  # the share could depend on what was released
 
 
-def test_a_cap_is_what_its_project_may_spend_together_and_opening_is_on_nobodys() -> None:
+def test_a_cap_limits_a_project_as_a_whole_and_openings_are_on_nobodys_cap() -> None:
     author = Author("heart/ana", is_opening=True)
     caps = Caps(APPROXIMATE, author, {"heart": 0.5 * APPROXIMATE.total}, {})
     filter = CappedFilter(APPROXIMATE, 0.0, Standing(), caps)

@@ -139,7 +139,7 @@ def test_a_refusal_spends_nothing_keeps_no_entry_and_gives_no_receipt(opened, re
 
 @every
 @pytest.mark.parametrize("stranger", STRANGERS, ids=lambda s: type(s).__name__)
-def test_what_is_not_an_event_is_neither_priced_nor_charged(opened, stranger) -> None:
+def test_objects_other_than_events_are_neither_priced_nor_charged(opened, stranger) -> None:
     ledger = opened(PURE)
     for ask in (ledger.budget.cost, ledger.affords, ledger.charge):
         with pytest.raises(errors.InvalidInput, match="event must be one of"):
@@ -147,7 +147,7 @@ def test_what_is_not_an_event_is_neither_priced_nor_charged(opened, stranger) ->
 
 
 @every
-def test_what_is_afforded_can_be_charged_and_what_is_not_cannot(opened) -> None:
+def test_affordable_events_can_be_charged_and_others_cannot(opened) -> None:
     for budget in (PURE, APPROXIMATE, Budget(3.0, 1e-3, "add-remove")):
         for size in np.geomspace(0.01, 10, 40 if opened is Accountant else 6):
             event = Laplace(1.0, 1 / size)
@@ -329,7 +329,7 @@ def test_an_event_of_a_receipt_goes_to_one_thread_only(eager) -> None:
 
 
 @every
-def test_what_was_released_is_recorded_once_and_only_for_its_own_receipt(opened) -> None:
+def test_a_release_is_recorded_once_and_only_for_its_own_receipt(opened) -> None:
     ledger, other = opened(PURE), opened(PURE)
     events = (laplace(0.25), laplace(0.25))
     mine, theirs = ledger.charge(*events), other.charge(*events)
@@ -346,7 +346,7 @@ def test_what_was_released_is_recorded_once_and_only_for_its_own_receipt(opened)
 
 
 @every
-def test_whatever_is_drawn_is_written_down_as_it_was_released(opened) -> None:
+def test_every_draw_is_recorded_as_it_was_released(opened) -> None:
     ledger = opened(PURE)
     receipt = ledger.charge(laplace(0.25), Exponential(1.0, 0.25), AboveThreshold(1.0, 0.1, 0.1))
     noise = Noise()
@@ -364,7 +364,7 @@ def test_whatever_is_drawn_is_written_down_as_it_was_released(opened) -> None:
 
 
 @every
-def test_what_is_not_kept_is_drawn_and_not_written_down(opened) -> None:
+def test_values_that_are_not_kept_are_drawn_and_not_recorded(opened) -> None:
     ledger = opened(PURE)
     receipt = ledger.charge(Repeated(laplace(0.1), 3), keep=False)
     for _ in range(3):
@@ -378,7 +378,7 @@ def test_what_is_not_kept_is_drawn_and_not_written_down(opened) -> None:
 
 
 @lasting
-def test_a_ledger_taken_up_again_has_spent_what_it_had_and_gives_out_what_came_out(opened) -> None:
+def test_a_resumed_ledger_has_its_spending_and_returns_earlier_releases(opened) -> None:
     first, noise = opened(PURE), Noise()
     values = [noise.add(np.arange(4), first.charge(laplace(cost))) for cost in (0.1, 0.2, 0.3)]
     again = opened(PURE, earlier=first.entries())
@@ -394,7 +394,7 @@ def test_a_ledger_taken_up_again_has_spent_what_it_had_and_gives_out_what_came_o
 
 
 @lasting
-def test_an_opening_is_given_nothing_of_one_that_ended_and_all_of_one_that_did_not(opened) -> None:
+def test_an_opening_reuses_all_charges_of_an_unfinished_opening_and_none_of_a_finished_one(opened) -> None:
     """Another table may be opened second: draws about the first say nothing of it, and must not be free."""
     ledger, noise = opened(PURE), Noise()
     for number in range(3):
@@ -408,7 +408,7 @@ def test_an_opening_is_given_nothing_of_one_that_ended_and_all_of_one_that_did_n
 
 
 @lasting
-def test_a_ledger_taken_up_otherwise_is_refused_and_what_was_lost_is_paid_again(opened) -> None:
+def test_a_ledger_resumed_with_other_options_is_refused_and_lost_draws_are_paid_again(opened) -> None:
     first, noise = opened(PURE), Noise()
     noise.add(1.0, first.charge(laplace(0.1)))
     first.charge(laplace(0.2))  # and then the process ended
@@ -433,7 +433,7 @@ def test_an_entry_of_which_only_a_part_came_out_is_lost_and_paid_again(opened) -
 
 
 @lasting
-def test_a_receipt_taken_up_gives_each_of_its_releases_in_turn(opened) -> None:
+def test_a_resumed_receipt_returns_each_of_its_releases_in_turn(opened) -> None:
     first, noise, pair = opened(PURE), Noise(), (laplace(0.1), laplace(0.2))
     receipt = first.charge(*pair)
     values = [noise.add(np.arange(9) * 1e6, receipt) for _ in pair]
@@ -442,7 +442,7 @@ def test_a_receipt_taken_up_gives_each_of_its_releases_in_turn(opened) -> None:
 
 
 @lasting
-def test_more_than_there_is_cannot_be_taken_up(opened) -> None:
+def test_entries_beyond_the_budget_leave_nothing_to_spend(opened) -> None:
     rich = opened(Budget(5.0, 0.0))
     rich.charge(laplace(2.0))
     taken = opened(PURE, earlier=rich.entries())

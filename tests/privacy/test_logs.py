@@ -69,7 +69,7 @@ def test_an_update_completes_one_entry_and_leaves_the_others(opened) -> None:
 
 
 @every
-def test_what_is_restored_is_held_and_not_written_again(opened) -> None:
+def test_restored_entries_are_held_and_not_written_again(opened) -> None:
     ledger = opened(PURE)
     log, before = ledger._parts.log, kept(ledger)
     log.restore(entry(0))
@@ -103,7 +103,7 @@ def test_a_charge_is_refused_that_follows_one_of_another_process_that_was_not_se
 
 
 @on_disk
-def test_what_another_process_wrote_is_held_counted_and_kept_for_the_engine(opened) -> None:
+def test_lines_of_another_process_are_read_counted_and_kept_for_the_engine(opened) -> None:
     one = opened(PURE)
     two = Durable(one._store, PURE)
     log = two._parts.log

@@ -191,7 +191,7 @@ def test_values_are_rounded_to_the_grid_before_the_noise(source, kind) -> None:
 @both
 @pytest.mark.parametrize("kind", [Laplace, Gaussian])
 @pytest.mark.parametrize("size", [5, 500])
-def test_what_is_released_lies_on_the_grid(source, kind, size) -> None:
+def test_released_values_lie_on_the_grid(source, kind, size) -> None:
     noisy = source.add(np.full(size, 3.3), paid(kind(1.25, 7.0, 0.25)))
     assert np.all(noisy % 0.25 == 0) and np.unique(noisy).size > 1
 

@@ -146,7 +146,7 @@ def test_an_event_alone_buys_nothing_and_neither_does_anything_else(made, draw) 
 
 @every
 @each
-def test_what_was_paid_for_is_drawn_exactly_once(made, event, draws) -> None:
+def test_charged_events_are_drawn_exactly_once(made, event, draws) -> None:
     source = made()
     for ways in itertools.islice(itertools.product(*draws), 12):
         receipt = paid(event)

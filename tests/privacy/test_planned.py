@@ -148,7 +148,7 @@ def test_the_price_falls_with_the_share_to_that_of_the_analytic_formula(epsilon,
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(1e-7, 1e-9), (1e4, 1e-9), (1.0, 1e-250)])
-def test_where_margins_would_not_cover_it_the_price_is_that_of_any_noise(epsilon, delta) -> None:
+def test_planned_noise_beyond_the_margins_has_the_ordinary_price(epsilon, delta) -> None:
     assert price(epsilon, delta, 0.9) == 1
     assert Budget(epsilon, delta).plan_noise(Gaussian(1.0, 100.0), 0.9) is None
 
@@ -216,7 +216,7 @@ def test_all_of_what_is_planned_is_however_small_its_noise(sigma) -> None:
     assert less is not None and less.event.sigma < 0.96 * sigma and less.event.grid <= min(1.0, sigma / 1024)
 
 
-def test_where_it_cannot_be_less_nothing_is_planned() -> None:
+def test_nothing_is_planned_if_that_saves_nothing() -> None:
     assert Budget(1.0, 0.0).plan_noise(Gaussian(1.0, 20.0), 0.9) is None
     assert BUDGET.plan_noise(Gaussian(1.0, 20.0), 0.0) is None
     with pytest.raises(errors.BudgetExceeded, match="finite"):
@@ -295,7 +295,7 @@ def test_with_slack_nothing_is_planned(made) -> None:
         made(BUDGET, 1e-8).charge(planned(0.1, 0.8))
 
 
-def test_a_ledger_that_is_taken_up_has_both_its_parts() -> None:
+def test_a_resumed_ledger_has_both_its_parts() -> None:
     url = sqlite_url()
     first = opened(url, BUDGET)
     first.charge(planned(0.3, 0.6))
@@ -332,7 +332,7 @@ def test_a_standing_has_both_parts() -> None:
     assert not again.affords(planned(0.01, 0.6))
 
 
-def test_what_a_ledger_without_planned_noise_had_spent_is_taken_up_as_it_was() -> None:
+def test_a_resumed_ledger_without_planned_noise_has_spent_the_same() -> None:
     first = Accountant(BUDGET)
     first.charge(gaussian(0.2 * BUDGET.total))
     again = Accountant(BUDGET, standing=first.standing)
@@ -350,7 +350,7 @@ def test_a_price_is_that_of_the_record_whatever_an_entry_says() -> None:
             Accountant(BUDGET, earlier=[Entry(i, events, 0.0) for i, events in enumerate(impossible)])
 
 
-def test_what_was_spent_is_told_of_the_noise_and_not_of_its_price() -> None:
+def test_spending_is_stated_from_the_noise_and_not_from_its_price() -> None:
     """Half of the planned part alone: by its price it would be less than it is."""
     ledger = Accountant(BUDGET)
     ledger.charge(planned(0.45, 0.9))
@@ -387,7 +387,7 @@ def test_an_allowance_charges_less_noise_where_it_may_be_planned_and_else_the_ev
         allowance.charge_planned(event, share=0.6, finest=0.0)
 
 
-def test_after_a_crash_lost_noise_is_spent_and_the_last_is_charged_as_it_is() -> None:
+def test_after_a_crash_lost_noise_is_spent_and_the_last_draw_has_the_ordinary_price() -> None:
     """The third opening meets what the second found: a refusal is refused again."""
     event, share, noise = gaussian(0.2 * BUDGET.total), 0.6, Seeded(1)
 
@@ -480,7 +480,7 @@ def test_without_a_delta_nothing_is_planned() -> None:
 
 
 @pytest.mark.parametrize("share", [5e-324, 1e-100, 1e-20, 1e-12, 1e-9, 1e-6])
-def test_what_a_sum_may_exceed_its_part_by_buys_next_to_nothing_however_small_the_share(share: float) -> None:
+def test_the_tolerance_of_a_sum_buys_next_to_nothing_however_small_the_share(share: float) -> None:
     """Sums fit up to 1e-12 of the total: at a price near nothing that would be noise of any size."""
     budget = Budget(1.0, 1e-6)
     assert 0.25 <= price(1.0, 1e-6, share) <= 1.0

@@ -214,7 +214,7 @@ def test_a_forked_worker_of_multiprocessing_is_refused() -> None:
     worker.join()
 
 
-def test_a_fork_that_python_was_not_told_of_is_refused() -> None:
+def test_a_fork_made_outside_python_is_refused() -> None:
     fork = ctypes.PyDLL(None).fork
     for use in (charging, comparing):
         assert REFUSED in forked(use()[1], fork)

@@ -156,7 +156,7 @@ def test_an_account_with_planned_noise_or_slack_does_not_pay_for_it(event) -> No
         first.charge(planned)
 
 
-def test_what_is_spent_is_a_sum_of_divergences_and_never_above_the_budget() -> None:
+def test_spending_is_a_sum_of_divergences_and_never_above_the_budget() -> None:
     ledger, event = Accountant(BUDGET), HitRound(1.0, Amount.share_of(BUDGET, 0.5).hit_epsilon(8))
     for number in range(1, 9):
         ledger.charge(event)

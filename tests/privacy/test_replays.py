@@ -85,7 +85,7 @@ def test_when_all_that_is_left_was_lost_the_charge_is_new(made) -> None:
     [(laplace(0.4), "one", {}), (laplace(0.1), "another", {}), (laplace(0.1), "one", {"table": "b"})],
     ids=["cost", "purpose", "table"],
 )
-def test_another_charge_than_the_next_entry_is_refused_and_the_next_opening_begins_anew(
+def test_a_charge_other_than_the_next_entry_is_refused_and_the_next_opening_starts_over(
     made, event, why, about
 ) -> None:
     replay = made([entry(0, 0.1, 1.0, why="one", table="a"), entry(1, 0.1, 2.0, why="one", table="a")])
@@ -105,7 +105,7 @@ def test_a_charge_that_was_refused_then_is_refused_again_and_the_next_entry_wait
 
 
 @every
-def test_an_opening_that_did_not_end_is_met_again_and_one_that_ended_is_not(made) -> None:
+def test_an_unfinished_opening_is_replayed_and_a_finished_one_is_not(made) -> None:
     replay = made(EARLIER[:1])
     for _ in range(2):  # interrupted, and begun again
         replay.begin()

@@ -44,7 +44,7 @@ def test_gaussian_noise_on_k_rows_is_private_by_its_own_law(k) -> None:
 
 @pytest.mark.parametrize("k", [1, *SEVERAL])
 @pytest.mark.parametrize("share", [0.1, 1.0])
-def test_what_k_rows_have_lost_is_what_one_row_has_lost_to_k_times_less_noise(share, k) -> None:
+def test_the_loss_of_k_rows_is_that_of_one_row_with_k_times_less_noise(share, k) -> None:
     """A person moves a count by k: that is one row, a count of which has the noise divided by k."""
     person = hr.Accountant(Budget(1.0, 1e-6, "add-remove", k))
     σ = 1.0 / math.sqrt(2 * share * person.budget.total)
@@ -87,7 +87,7 @@ def test_an_approximate_step_is_held_to_what_k_of_them_add_up_to(k) -> None:
     assert Allowance.of(budget).charge(ApproximateDP(ε, δ)).cost == pytest.approx(1.0)
 
 
-def test_what_fails_by_itself_is_not_sold_to_persons_from_a_ledger() -> None:
+def test_events_that_can_fail_outright_are_not_sold_to_persons_from_a_ledger() -> None:
     with pytest.raises(InvalidInput, match="slack must be 0 where a person has several rows"):
         hr.Accountant(Budget(1.0, 1e-6, "replace", 2), slack=1e-7)
     with pytest.raises(BudgetExceeded, match="slack"):

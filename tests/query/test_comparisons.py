@@ -76,7 +76,7 @@ def test_the_truth_is_in_the_interval_and_the_question_is_stored_written_and_rep
     assert loads(dumps(said)) == said
 
 
-def test_what_differs_is_proven_and_what_does_not_is_not(session) -> None:
+def test_differences_are_proven_where_they_exist_and_nowhere_else(session) -> None:
     a, b, c = (hr.count(group=name) for name in "abc")
     assert session.ask(hr.ratio(hr.mean("cost", a), hr.mean("cost", b))).excludes(1)
     assert session.ask(hr.odds_ratio(hr.count(ill=True), b, a)).excludes(1)
@@ -160,6 +160,6 @@ def test_the_strongest_associations_are_free_and_the_same_in_the_file(session, t
         (lambda: hr.compare(hr.group_by("group").mean("age"), measure="odds ratio").on(UNIVERSE), "two shares"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_compared_is_refused(ask, words: str) -> None:
+def test_incomparable_values_are_refused(ask, words: str) -> None:
     with pytest.raises(hr.InvalidInput, match=words):
         ask()

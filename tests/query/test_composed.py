@@ -221,7 +221,7 @@ BOUGHT = {
 
 
 @pytest.mark.parametrize("name", BOUGHT)
-def test_what_is_bought_is_as_near_as_was_asked_for(name) -> None:
+def test_a_purchase_is_as_accurate_as_was_asked_for(name) -> None:
     query, truth = BOUGHT[name]
     bought = 0
     for rng, rows, _ in known(name):

@@ -137,7 +137,7 @@ def test_cells_without_a_number_have_no_bounds() -> None:
         (lambda: AGE.cover(("a", "b")), "The ends of a range must be numbers, or None. Found 'a'."),
     ],
 )
-def test_what_cannot_be_is_refused_by_name(make, words) -> None:
+def test_impossible_predicates_are_refused_by_name(make, words) -> None:
     with pytest.raises(hr.InvalidInput) as refused:
         make()
     assert words in str(refused.value)

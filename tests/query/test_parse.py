@@ -39,7 +39,7 @@ def test_a_text_is_the_question_that_python_makes_of_it(written: str, query: hr.
 
 
 @pytest.mark.parametrize("query", [query for _, query in SAME[:4]], ids=str)
-def test_what_a_question_shows_of_itself_can_be_asked_again(query: hr.Query) -> None:
+def test_the_repr_of_a_question_can_be_asked_again(query: hr.Query) -> None:
     if "income" not in repr(query):  # a name that no call can have
         assert parse.question(repr(query)) == query
 
@@ -103,6 +103,6 @@ def test_a_refusal_says_where() -> None:
         ("group_by('a', mean('b'))", r"group_by\('region'\)\.mean\('age'\)"),
     ],
 )
-def test_what_people_write_at_first_is_refused_with_the_way_to_write_it(written: str, way_out: str) -> None:
+def test_common_first_attempts_are_refused_with_the_right_spelling(written: str, way_out: str) -> None:
     with pytest.raises(hr.InvalidInput, match=way_out):
         parse.question(written)

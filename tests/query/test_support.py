@@ -89,7 +89,7 @@ def test_a_session_says_of_every_answer_what_it_rests_on(session) -> None:
     assert session.ask(hr.group_by("c0").mean("c1")).support.kind == "measured"
 
 
-def test_what_is_bought_was_measured(session) -> None:
+def test_a_purchase_comes_from_a_measurement(session) -> None:
     free = session.ask(hr.count(c1=True, c3=True))
     bought = session.ask(hr.count(c1=True, c3=True), within=free.error / 3)
     assert bought.cost > 0 and bought.support == MEASURED

@@ -108,6 +108,6 @@ def test_it_is_written_and_read() -> None:
         (lambda: hr.survival("months", "arm"), "declares"),
     ],
 )
-def test_what_has_no_curve_is_refused(query, words) -> None:
+def test_questions_without_a_curve_are_refused(query, words) -> None:
     with pytest.raises(InvalidInput, match=words):
         query().on(UNIVERSE)

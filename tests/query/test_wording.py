@@ -59,7 +59,7 @@ def test_alternatives_are_told_as_such() -> None:
         assert repr(again) == repr(query)
 
 
-def test_what_is_no_product_is_told_by_its_weights() -> None:
+def test_a_query_without_product_form_is_described_by_its_weights() -> None:
     asked = bound(hr.count(sex="F", age=(0, 3)) | hr.count(sex="M", smoker=True), SMALL)
     assert isinstance(asked, Linear)
     assert bound(asked_again(asked, SMALL), SMALL) == asked

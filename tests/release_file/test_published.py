@@ -135,7 +135,7 @@ def test_within_is_met_for_free_or_refused_with_the_way_out(tmp_path) -> None:
             ask(FEW, within=bar / 3)
 
 
-def test_what_needs_the_table_is_refused_with_the_way_out(tmp_path) -> None:
+def test_questions_that_need_the_table_are_refused_with_advice(tmp_path) -> None:
     release = published(practical(REPLACE), tmp_path)
     for query in (hr.count(sex="F").over_time(), hr.statistic(lambda age: age > 3, ["age"])):
         for ask in (release.ask, release.price):

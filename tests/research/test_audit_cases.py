@@ -47,7 +47,7 @@ SESSIONS = {
 
 
 @pytest.mark.parametrize("name", SESSIONS)
-def test_a_session_tells_of_a_row_nearly_all_that_it_may(name) -> None:
+def test_a_session_reveals_nearly_as_much_about_a_row_as_it_may(name) -> None:
     """The same Gaussian noise on both tables: the log-likelihood ratios differ by Σ(Δ/σ)² = 2ρ of all that was measured.
 
     Where that was planned it may be more than the budget's 2ρ, up to what Gaussian noise alone may tell.

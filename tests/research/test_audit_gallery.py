@@ -66,7 +66,7 @@ def test_a_page_and_a_picture_are_written_of_what_is_kept(tmp_path) -> None:
     assert (tmp_path / "audit.png").stat().st_size > 1000
 
 
-def test_what_is_missing_is_audited_and_what_is_kept_stays(tmp_path, monkeypatch) -> None:
+def test_missing_audits_are_run_and_stored_ones_stay(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(report, "CASES", own_mechanisms.EXACT[:2])
     monkeypatch.setattr(report, "GALLERY", ())
     first, second = map(report.AuditOutcome.key, own_mechanisms.EXACT[:2])

@@ -83,7 +83,7 @@ def test_the_command_explains_one() -> None:
     "arguments",
     [["nobody-wrote-this"], ["fish-with-replacement", "--write"], ["--write", "--page", "nowhere/errata.md"]],
 )
-def test_what_cannot_be_shown_is_refused(arguments, tmp_path, monkeypatch) -> None:
+def test_arguments_that_errata_cannot_show_are_refused(arguments, tmp_path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     ran = CliRunner().invoke(app, ["errata", *arguments])
     assert ran.exit_code == 2

@@ -84,7 +84,7 @@ def sent(thing):
 
 
 @given(st.one_of(all_losses, sets, st.tuples(all_losses, sets).map(lambda t: hr.minimize(*t))))
-def test_what_comes_back_equals_what_was_sent(thing) -> None:
+def test_objects_come_back_equal_to_those_that_were_sent(thing) -> None:
     found = sent(thing)
     assert type(found) is type(thing)
     assert found == thing

@@ -212,7 +212,7 @@ def sent(thing):
 
 
 @given(st.one_of(questions, universes, workloads, all_events, attributes))
-def test_what_comes_back_equals_what_was_sent(thing) -> None:
+def test_objects_come_back_equal_to_those_that_were_sent(thing) -> None:
     found = sent(thing)
     assert type(found) is type(thing)
     assert found == thing
@@ -336,7 +336,7 @@ def test_non_finite_numbers_in_arrays_and_answers_come_back() -> None:
     assert [repr(sent(x)) for x in (math.nan, math.inf, -math.inf, -0.0, 0.1)] == ["nan", "inf", "-inf", "-0.0", "0.1"]
 
 
-def test_what_does_not_change_a_question_does_not_change_its_text() -> None:
+def test_equivalent_questions_have_one_text() -> None:
     female, old = hr.count(sex="F"), hr.count(age=(3, None))
     alike = [
         (hr.count(sex="F", age=(1, 3)), hr.count({"age": (1, 3)}, sex="F")),
@@ -589,12 +589,12 @@ def test_a_reader_says_what_it_expects() -> None:
     ],
     ids=lambda thing: type(thing).__name__,
 )  # fmt: skip
-def test_what_has_no_form_is_refused(thing) -> None:
+def test_objects_without_a_registered_form_are_refused(thing) -> None:
     with pytest.raises(InvalidInput, match=r"must .*Found"):
         serialize.to_json(thing)
 
 
-def test_what_would_not_be_read_is_not_written() -> None:
+def test_records_that_could_not_be_read_back_are_not_written() -> None:
     deep = hr.count(a=1)
     for i in range(5000):
         deep = (deep | hr.count(b=i)) & hr.count(c=i)
@@ -613,7 +613,7 @@ def test_a_label_is_read_as_it_was_written(label) -> None:
     assert hash(found) == hash(label)
 
 
-def test_an_answer_can_be_registered_by_whoever_owns_it() -> None:
+def test_an_answer_can_be_registered_by_its_owner() -> None:
     class Answer:
         def __init__(self, query, value, labels) -> None:
             self.query, self.value, self.labels = query, value, labels

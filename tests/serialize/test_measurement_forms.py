@@ -74,6 +74,6 @@ def test_a_bad_measurement_is_refused_with_the_reason(changes, said) -> None:
         Measurement(("sex",), NOISY[0], Exponential(1.0, 2.0)),
     ],
 )
-def test_what_would_not_be_read_is_not_written(measurement) -> None:
+def test_records_that_could_not_be_read_back_are_not_written(measurement) -> None:
     with pytest.raises(InvalidInput, match=r"must .*Found"):
         serialize.to_json(measurement)

@@ -65,7 +65,7 @@ def test_a_snapshot_of_an_engine_is_written_to_the_byte_as_it_was() -> None:
     assert write_spaced(record | {"state": serialize.encode_state(state)}) == SNAPSHOT
 
 
-def test_what_was_learned_is_restored_from_a_snapshot_to_the_byte() -> None:
+def test_a_snapshot_restores_the_learned_state_to_the_byte() -> None:
     universe = hr.Universe({"âge": hr.Integers(0, 29), "kind": hr.Flag(), "sex": hr.Flag()})
     record = parse(SNAPSHOT)["state"]["learned"]
     learned = FittedModel.restore(universe, 20_000.0, serialize.decode_state(record))
@@ -174,7 +174,7 @@ def test_a_new_form_is_one_entry(told) -> None:
 @pytest.mark.parametrize(
     "changes", [{"value": "0.25"}, {"value": {"kind": "Flag"}}, {"query": None}, {"about": "ü"}, {"extra": 1}, {"v": 2}]
 )
-def test_a_new_form_believes_no_stranger(told, changes) -> None:
+def test_a_new_form_refuses_changed_records(told, changes) -> None:
     with pytest.raises(InvalidInput, match=r"must .*Found"):
         serialize.from_json({**serialize.to_json(told), **changes})
 

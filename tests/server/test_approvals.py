@@ -149,7 +149,7 @@ def test_the_first_price_of_a_fit_is_not_all_of_it_so_every_bought_fit_waits(des
     assert desk.request("POST", f"{AT}/fit", json={**body, "within": 0.3}).status_code == 202  # for less than the share
 
 
-def test_what_cannot_be_paid_for_is_refused_at_once(desk: Desk) -> None:
+def test_unaffordable_requests_are_refused_at_once(desk: Desk) -> None:
     refused = desk.buy("count(smoker=True)", within=1e-9)
     assert refused.status_code == 403 and refused.json()["type"].endswith("budget-exceeded")
 

@@ -74,7 +74,7 @@ def test_a_request_is_handed_on_without_headers_that_an_engine_would_believe(eng
 
 
 @pytest.mark.parametrize("given", [None, "mine"])
-def test_what_was_cut_off_is_sent_again_under_one_key(engine: Any, given: str | None) -> None:
+def test_interrupted_requests_are_sent_again_under_one_key(engine: Any, given: str | None) -> None:
     made, client = engine
     made.cut = 2
     headers = {} if given is None else {"Idempotency-Key": given}

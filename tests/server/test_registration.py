@@ -147,7 +147,7 @@ def test_an_opening_that_is_refused_before_anything_is_spent_can_be_corrected(tm
         assert service.open(made["id"])["state"] == "open"
 
 
-def test_what_a_budget_buys_is_said_before_it_is_committed(shared: Office) -> None:
+def test_a_page_states_what_a_budget_buys_before_it_is_committed(shared: Office) -> None:
     made = shared.begin("prospect", root="tables", path="people.csv").json()
     shared.declare(made["id"])
     path = f"registrations/{made['id']}/prospect"

@@ -235,7 +235,7 @@ def test_an_upload_that_stops_or_breaks_off_or_is_too_many_leaves_nothing(tmp_pa
     assert len(list((tmp_path / "r" / ".uploads").iterdir())) == MOST - 1
 
 
-def test_of_two_registrations_of_one_table_at_once_one_is_opened(tmp_path: Path) -> None:
+def test_one_of_two_simultaneous_registrations_of_a_table_is_opened(tmp_path: Path) -> None:
     with office(tmp_path) as service:
         made = [service.begin(name, root="tables", path="people.csv").json()["id"] for name in ("one", "two")]
         for identity in made:

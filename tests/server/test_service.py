@@ -126,7 +126,7 @@ def test_a_purchase_is_billed_to_the_person_and_shown_to_the_owner(served: Serve
     assert next(r["cost"] for r in own if r["cost"] > 0) == pytest.approx(got.json()["answer"]["cost"])
 
 
-def test_whoever_has_a_cap_buys_nothing_beyond_it_and_others_do(served: Served) -> None:
+def test_an_analyst_with_a_cap_buys_nothing_beyond_it_and_others_do(served: Served) -> None:
     cap = served.request("POST", f"{AT}/caps", "owner", json={"who": "other", "epsilon": 1e-6})
     assert cap.status_code == 200, cap.text
     spent = served.session.spent
@@ -137,7 +137,7 @@ def test_whoever_has_a_cap_buys_nothing_beyond_it_and_others_do(served: Served) 
 
 
 @pytest.mark.parametrize("kind", [BudgetExceeded, DataUnavailable, LedgerBroken, LedgerUnavailable])
-def test_what_a_refusal_says_of_amounts_lines_and_places_is_for_the_owner_alone(kind: Any) -> None:
+def test_amounts_lines_and_places_in_a_refusal_are_shown_to_the_owner_alone(kind: Any) -> None:
     error = kind("Found 7 lines of 8 at /srv/table.csv, and 0.25 left.")
     assert problem_of(error, is_owner=True).detail == str(error)
     told = problem_of(error, is_owner=False).detail

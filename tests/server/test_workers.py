@@ -301,7 +301,7 @@ def test_a_purchase_about_some_blocks_has_the_cost_of_the_block_that_pays_most()
     assert cost_since(session, before) == pytest.approx(answer.cost) != 0
 
 
-def test_a_worker_is_told_the_number_of_rows_where_it_is_public_alone() -> None:
+def test_a_worker_gets_the_number_of_rows_only_if_it_is_public() -> None:
     for neighbours, rows in (("replace", len(serving.people())), ("add-remove", None)):
         budget = hr.Budget(1.0, 1e-6, neighbours)  # type: ignore[arg-type]
         state = public_state(hr.open(serving.people(), universe=serving.UNIVERSE, budget=budget))

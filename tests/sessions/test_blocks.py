@@ -161,7 +161,7 @@ def test_a_price_is_what_the_block_that_pays_most_is_charged_and_a_refusal_charg
     assert session.price(hr.mean("age"), within=10.0) == 0
 
 
-def test_what_one_block_cannot_pay_no_other_pays_for() -> None:
+def test_a_charge_that_one_block_cannot_pay_is_paid_by_no_other() -> None:
     """The last has spent nearly all; the one that is asked before it could pay."""
     session = grown(blocks=2)
     poor = session.select_blocks("february")
@@ -208,7 +208,7 @@ class _Told:
         return Estimate(self._share, 0.0, "hypothesis")
 
 
-def test_what_several_accounts_have_spent_is_the_most_of_any_and_what_is_left_the_least() -> None:
+def test_several_accounts_have_spent_the_most_of_any_and_have_left_the_least() -> None:
     budgets = [hr.Budget(1.0, 1e-6), hr.Budget(0.5, 1e-7), hr.Budget(1.0, 1e-6)]
     ledgers = [Accountant(budget) for budget in budgets]
     accounts = Accounts(("a", "b", "c"), ledgers, [lambda news: None] * 3)
@@ -284,7 +284,7 @@ def test_one_draw_for_several_accounts_is_of_one_event_and_written_down_in_all()
         Noise().add_for_all(100, [other[1], used])
 
 
-def test_what_was_asked_of_one_table_is_not_what_is_asked_of_all() -> None:
+def test_a_question_on_one_block_is_not_the_question_on_all() -> None:
     session = hr.open(block(0), universe=U, budget=APPROXIMATE, seed=1, block="january")
     first = session.ask(hr.count(sex="F"))
     session.append(block(2), block="march")
@@ -340,7 +340,7 @@ def test_a_model_of_several_blocks_is_fitted_on_their_mixture() -> None:
     assert answer.coefficient_errors.mean() < one.coefficient_errors.mean()  # of more rows
 
 
-def test_what_cannot_be_asked_of_several_blocks_is_refused_in_a_sentence() -> None:
+def test_questions_that_several_blocks_cannot_answer_are_refused_in_a_sentence() -> None:
     session = grown()
     loss = hr.minimize(hr.losses.Logistic(target="smoker", features=["age"]), over=hr.L2Ball(1.0))
     with pytest.raises(InvalidInput, match="within must be left out of a convex question about several blocks"):
@@ -396,7 +396,7 @@ def test_the_same_rows_or_ledger_twice_are_refused() -> None:
     assert len(session.blocks) == 1
 
 
-def test_a_block_of_a_session_in_memory_is_taken_up_with_its_ledger() -> None:
+def test_a_block_of_a_session_in_memory_is_resumed_with_its_ledger() -> None:
     ledgers = [Accountant(APPROXIMATE) for _ in range(2)]
 
     def opened() -> hr.Session:
@@ -601,7 +601,7 @@ def test_a_series_that_a_block_cannot_pay_is_refused_before_any_is_charged() -> 
         (lambda s: hr.count(age=1).over_time() & hr.count(age=2), "must be a count"),
     ],
 )  # fmt: skip
-def test_what_is_no_count_over_time_is_refused(ask, refusal) -> None:
+def test_questions_other_than_counts_over_time_are_refused(ask, refusal) -> None:
     session = grown(blocks=3)
     spent = session.spent
     with pytest.raises(InvalidInput, match=refusal):

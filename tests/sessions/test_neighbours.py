@@ -628,7 +628,7 @@ def test_a_planted_leak_is_found(planted, tmp_path, monkeypatch) -> None:
     assert leak(CONTROL, [*everyone_else(), (1, True, "y")], everyone_else(), tmp_path) != ""
 
 
-def test_where_none_is_planted_none_is_found(tmp_path) -> None:
+def test_without_a_planted_effect_none_is_found(tmp_path) -> None:
     assert leak(CONTROL, [*everyone_else(), (1, True, "y")], everyone_else(), tmp_path) == ""
 
 

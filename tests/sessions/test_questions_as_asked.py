@@ -103,7 +103,7 @@ def test_whole_bins_are_asked_as_before(session) -> None:
     assert isinstance(hr.count(age=(40, 65)).on(UNIVERSE, "bins"), Linear)
 
 
-def test_what_the_interpolation_says_is_between_its_ends(session) -> None:
+def test_interpolated_values_lie_between_their_ends(session) -> None:
     query = hr.count(age=(40, 65), sex="F") & ~hr.count(age=50)
     bound = query.on(UNIVERSE)
     answer, low, high = session.ask(query), bound.low, bound.high
@@ -247,7 +247,7 @@ def test_the_most_frequent_come_first_and_those_that_may_be_among_them_after(ses
     ],
     ids=repr,
 )
-def test_what_is_composed_lies_in_its_bar(session, frame, query) -> None:
+def test_composed_answers_lie_in_their_bars(session, frame, query) -> None:
     answer = session.ask(query)
     assert answer.error is not None
     assert holds(answer, frame)
@@ -329,7 +329,7 @@ def test_a_count_that_cuts_bins_is_bought_as_asked(frame) -> None:
     assert session.ask(query, within=wanted).cost == 0
 
 
-def test_what_the_bins_leave_open_cannot_be_bought(frame) -> None:
+def test_an_error_below_the_width_of_bins_cannot_be_bought(frame) -> None:
     session = opened(frame, reserve=0.5)
     for query in (hr.count(age=(40, 65)), hr.mean("wage"), hr.median("age")):
         spent, answer = session.spent, session.ask(query)
@@ -338,7 +338,7 @@ def test_what_the_bins_leave_open_cannot_be_bought(frame) -> None:
         assert session.spent == spent
 
 
-def test_a_mean_is_met_or_refused_unpaid(frame) -> None:
+def test_the_error_of_a_mean_is_reached_or_the_purchase_is_refused_without_a_charge(frame) -> None:
     session = opened(frame, reserve=0.5)
     met = 0
     for query in [hr.mean("children", where=hr.count(job=job, sex=sex)) for job in "abcd" for sex in "FM"]:
@@ -365,7 +365,7 @@ def test_a_difference_of_counts_is_bought_by_one_query(frame) -> None:
 
 
 @pytest.mark.parametrize("query", [hr.median("age"), hr.variance("children"), hr.correlation("age", "children")])
-def test_what_cannot_be_bought_is_refused_unpaid(frame, query) -> None:
+def test_purchases_that_cannot_succeed_are_refused_without_a_charge(frame, query) -> None:
     session = opened(frame, reserve=0.5)
     spent, free = session.spent, session.ask(query)
     with pytest.raises((hr.BudgetExceeded, hr.InvalidInput), match="within must be"):

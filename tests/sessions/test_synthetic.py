@@ -51,7 +51,7 @@ def test_whole_numbers_stay_whole(session) -> None:
     assert (age == np.round(age)).all()
 
 
-def test_what_cannot_be_left_out_is_refused(session) -> None:
+def test_invalid_impossible_records_are_refused(session) -> None:
     with pytest.raises(hr.InvalidInput, match="impossible must leave records"):
         session.synthetic(100, impossible=[hr.count()])
     with pytest.raises(hr.InvalidInput, match="impossible must name whole bins"):

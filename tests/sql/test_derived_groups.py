@@ -91,7 +91,7 @@ def test_missing_dates_are_a_group_of_their_own() -> None:
         ("SELECT count(*) FROM data WHERE year(t) = 'x'", "a value such as 2020"),
     ],
 )
-def test_what_has_no_answer_is_refused(statement: str, why: str) -> None:
+def test_questions_without_an_answer_are_refused(statement: str, why: str) -> None:
     universe = hr.Universe(t=hr.Dates("2020-01-01", "2020-12-31", by="month"), a=hr.Integers(0, 4))
     with pytest.raises(InvalidInput, match=why):
         run_statement(statement, universe, lambda queries: pytest.fail("nothing is asked"))

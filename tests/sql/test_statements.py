@@ -42,7 +42,7 @@ def tried(seed: int, how_many: int) -> tuple[int, list[str]]:
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_what_is_accepted_is_what_duckdb_says(seed: int) -> None:
+def test_accepted_statements_have_the_results_of_duckdb(seed: int) -> None:
     accepted, wrong = tried(seed, AT_ONCE)
     assert not wrong, "\n".join(wrong[:5])
     assert accepted > AT_ONCE / 2

@@ -490,7 +490,7 @@ def test_the_families_need_the_rows_of_table_1():
     assert of(0.02, wide[1]) == pytest.approx(of(0.02, free), rel=1e-3)
 
 
-def test_what_the_hypothesis_knows_is_answered_for_nothing_within_an_open_round():
+def test_good_answers_of_the_hypothesis_are_free_within_an_open_round():
     config = configured()
     mechanism, accountant = started(config, np.full(1024, math.ceil(config.scale / 1024)))
     answers = [mechanism.ask(*query) for query in pool_of("strongly convex", np.random.default_rng(0))]
@@ -733,7 +733,7 @@ def test_the_stop_of_an_offline_release_is_decided_by_a_measurement():
     assert last <= stop and above and all(error > stop for error in above)
 
 
-def test_what_the_oracle_teaches_brings_the_hypothesis_nearer_to_the_data():
+def test_learning_from_the_oracle_moves_the_hypothesis_toward_the_data():
     """KL(D ‖ D̂) of data in one cell is −ln D̂ of it, and every update lowers it."""
     config = configured(rows=10**8)
     mechanism, _ = started(config, in_one_cell(10**8))

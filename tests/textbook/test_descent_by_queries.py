@@ -125,6 +125,6 @@ def test_all_of_it_is_refused_before_anything_is_asked() -> None:
         (lambda: descent.configure(risk(), N, alpha=1e-9), "alpha must be larger"),
     ],
 )
-def test_what_the_theorems_do_not_cover_is_refused(make, said) -> None:
+def test_plans_outside_the_theorems_are_refused(make, said) -> None:
     with pytest.raises(InvalidInput, match=said):
         make()

@@ -129,7 +129,7 @@ def test_events_are_for_the_one_row_that_a_neighbour_moves():
         assert config.choice.sensitivity == config.measurement.sensitivity == 1
 
 
-def test_what_is_measured_is_what_came_out_of_the_ledger():
+def test_measurements_are_the_releases_in_the_ledger():
     accountant = Accountant(APPROXIMATE)
     released = mwem.release(configured(), WORKLOAD, skewed(), accountant, Seeded(0))
     drawn = [entry.released for entry in accountant.entries() if entry.why == "mwem: measurement"]

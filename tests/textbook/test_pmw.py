@@ -99,7 +99,7 @@ def test_parameters_out_of_range_are_refused_by_name(change, message):
         configured(**change)
 
 
-def test_what_the_hypothesis_knows_is_answered_for_nothing_within_an_open_round():
+def test_good_answers_of_the_hypothesis_are_free_within_an_open_round():
     uniform = HistogramSource(UNIVERSE, np.full(UNIVERSE.size, N // UNIVERSE.size))
     mechanism, accountant = started(data=uniform)
     rng = np.random.default_rng(0)
@@ -110,7 +110,7 @@ def test_what_the_hypothesis_knows_is_answered_for_nothing_within_an_open_round(
     assert mechanism.updates == 0
 
 
-def test_what_the_hypothesis_has_wrong_is_measured_and_learned():
+def test_errors_of_the_hypothesis_are_measured_and_learned():
     mechanism, accountant = started()
     query = Linear.from_table(UNIVERSE, ("a",), [1.0, 0.0, 0.0, 0.0])  # cell 5 has a = 0
     first = mechanism.ask(query)
@@ -316,7 +316,7 @@ def test_events_are_for_the_one_row_that_a_neighbour_moves():
         assert config.guard.sensitivity == config.measurement.sensitivity == 1
 
 
-def test_what_is_measured_is_what_came_out_of_the_ledger():
+def test_measurements_are_the_releases_in_the_ledger():
     mechanism, accountant = started()
     answer = mechanism.ask(Linear.from_table(UNIVERSE, ("a",), [1.0, 0.0, 0.0, 0.0]))
     (entry,) = [entry for entry in accountant.entries() if entry.why == pmw.MEASURED]

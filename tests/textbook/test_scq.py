@@ -60,7 +60,7 @@ def test_answers_average_to_within_alpha_of_the_table() -> None:
         ),
     ],
 )
-def test_what_its_loss_does_not_hold_for_is_refused(make, said) -> None:
+def test_events_are_refused_where_their_loss_is_not_proven(make, said) -> None:
     with pytest.raises(InvalidInput, match=said):
         make()
 

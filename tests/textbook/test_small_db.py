@@ -166,7 +166,7 @@ def test_too_many_databases_are_refused_with_their_number_and_nothing_is_spent()
         (Budget(1.0, 0.0), {"size": 0}, "size must be at least 1"),
     ],
 )
-def test_what_the_mechanism_is_not_defined_for_is_refused(budget, change, message):
+def test_arguments_outside_the_definition_of_the_mechanism_are_refused(budget, change, message):
     with pytest.raises(InvalidInput, match=message):
         small_db.release(
             [count(a=1).on(BITS)], data_of(BITS, 1, 1, 1, 1), Accountant(budget), Seeded(0), **{"size": 3} | change

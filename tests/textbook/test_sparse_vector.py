@@ -400,7 +400,7 @@ def test_the_gap_is_released_only_where_it_was_asked_for():
     assert outcome.above and outcome.gap is None and outcome.measured is None
 
 
-def test_a_sparse_vector_taken_up_has_the_tops_it_had():
+def test_a_resumed_sparse_vector_has_its_remaining_tops():
     config, accountant, noise = SparseVector(0.0, guard_round(1.0), rounds=3), Accountant(Budget(9.0, 0.0)), Seeded(0)
     progress = Progress()
     for value in (1e6, 1e6, -1e6):  # two rounds end, and the third is open
@@ -422,7 +422,7 @@ def test_within_the_promised_width_all_noise_of_all_rounds_and_values_stays_but_
     assert failing.min() <= beta * (1 + 1e-6)
 
 
-def test_what_is_measured_above_is_what_came_out_of_the_ledger():
+def test_the_measurements_of_earlier_tests_are_the_releases_in_the_ledger():
     config = SparseVector(0.0, guard_round(1.0), rounds=1, measurement=Laplace(1.0, 50.0))
     accountant = Accountant(Budget(2.0, 0.0))
     outcome, _ = step(config, Progress(), 1e6, accountant, Seeded(0))

@@ -53,7 +53,7 @@ def test_an_answer_is_within_alpha_of_the_table_but_with_probability_beta(plan) 
     assert (np.abs(found - 0.5) > plan.alpha).sum() <= ALLOWED
 
 
-def test_where_rows_come_and_go_a_poisson_sample_is_as_right() -> None:
+def test_under_add_remove_a_poisson_sample_is_as_accurate() -> None:
     plan = subsampled.poisson_plan(0.9 * ROWS.rows, alpha=0.1, beta=BETA)
     assert isinstance(plan.event.sample, PoissonSample) and plan.event.sample.heads < COIN
     found = answers(plan, RUNS, Budget(1e6, 0.0, "add-remove"))
@@ -62,7 +62,7 @@ def test_where_rows_come_and_go_a_poisson_sample_is_as_right() -> None:
         subsampled.poisson_plan(1e6, alpha=0.1, beta=BETA, size=10)
 
 
-def test_what_is_added_has_the_scale_that_the_accuracy_leaves_and_the_sample_the_size_of_theorem_5() -> None:
+def test_noise_has_the_scale_that_the_accuracy_leaves_and_the_sample_the_size_of_theorem_5() -> None:
     α, β, k = 0.1, 0.05, 1000
     plan = subsampled.plan(10**9, alpha=α, beta=β, queries=k, replace=True)
     size = math.ceil(2 * math.log(4 * k / β) / α**2)
@@ -110,7 +110,7 @@ def test_a_refused_query_looks_at_no_row_and_a_paid_one_at_its_sample_alone() ->
     assert looked == [7]
 
 
-def test_what_was_released_is_written_down_once_and_the_rows_are_not() -> None:
+def test_releases_are_recorded_once_and_rows_never() -> None:
     ledger = Accountant(Budget(1.0, 0.0))
     plan = subsampled.affordable(ROWS.rows, epsilon=0.1, size=64, beta=0.1)
     found = subsampled.answer(plan, HALF, ROWS.rows, ledger, Seeded(0))

@@ -67,7 +67,7 @@ universes = st.dictionaries(texts, attributes(), min_size=1, max_size=4).map(hr.
 
 @settings(max_examples=50, deadline=None)
 @given(universes)
-def test_what_is_read_is_what_was_written(tmp_path_factory, universe) -> None:
+def test_universes_are_read_as_they_were_written(tmp_path_factory, universe) -> None:
     for name in ("universe.toml", "universe.json"):
         path = tmp_path_factory.getbasetemp() / name
         universe.save(path)

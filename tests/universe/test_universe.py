@@ -127,7 +127,7 @@ def test_only_counts_combine() -> None:
         hr.count(sex="F") & hr.marginal("sex")
 
 
-def test_what_a_universe_means_cannot_be_changed_afterwards() -> None:
+def test_the_meaning_of_a_universe_cannot_be_changed_afterwards() -> None:
     given = np.array([1.0, 2.0])
     attribute = hr.Range(0, 2, bins=2, values=given)
     given[0] = 100.0
