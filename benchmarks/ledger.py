@@ -133,7 +133,7 @@ def large(data: HistogramSource, url: str) -> tuple[float, float, int]:
     cost = BUDGET.cost(tiny)
     bound = [hr.questions.counts.bound(q, UNIVERSE) for q in questions(2_000)]  # type: ignore[attr-defined]
     estimates = session._engine.free(bound)
-    body = answer_log.written(zip(bound, estimates or [], strict=True))
+    body = answer_log.line_body(zip(bound, estimates or [], strict=True))
     when = now()
     for start in range(0, ENTRIES - number, 1000):
         said = []

@@ -109,7 +109,7 @@ def test_a_sparse_matrix_is_not_judged_by_its_entries(monkeypatch) -> None:
 
 
 def test_times_are_written_as_people_say_them() -> None:
-    said = [_duration.written(s) for s in (0.2, 59, 119, 120, 7200, 3 * 86_400, 10**9, 10**30)]
+    said = [_duration.format_duration(s) for s in (0.2, 59, 119, 120, 7200, 3 * 86_400, 10**9, 10**30)]
     assert said == ["1 s", "59 s", "119 s", "2 minutes", "2 hours", "3 days", "32 years", "10^22 years"]
 
 

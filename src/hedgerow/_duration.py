@@ -42,12 +42,12 @@ def require(what: str, seconds: float, way_out: str) -> None:
     hours = most_hours()
     if seconds > 3600 * hours:
         raise TooLarge(
-            f"{what} must take at most {hours:g} hours on a fast core. Found about {written(seconds)}. {way_out}, or "
+            f"{what} must take at most {hours:g} hours on a fast core. Found about {format_duration(seconds)}. {way_out}, or "
             f"set {VARIABLE} to more hours."
         )
 
 
-def written(seconds: float) -> str:
+def format_duration(seconds: float) -> str:
     """Format a time for a message."""
     for size, unit in ((31_557_600, "years"), (86_400, "days"), (3600, "hours"), (60, "minutes")):
         if seconds >= 2 * size:

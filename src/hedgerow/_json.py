@@ -74,10 +74,10 @@ def _distinct(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
 
 def refuse(role: str, wanted: str, found: Any, way_out: str = "Correct the record.") -> NoReturn:
     """Raise InvalidInput: ``role`` must be ``wanted``, but ``found`` was found."""
-    raise InvalidInput(f"{role} must be {wanted}. Found {shown(found)}. {way_out}")
+    raise InvalidInput(f"{role} must be {wanted}. Found {describe_value(found)}. {way_out}")
 
 
-def shown(found: Any) -> str:
+def describe_value(found: Any) -> str:
     """Describe a value briefly, because a hostile record may be long."""
     if found is None or isinstance(found, bool | float):
         return repr(found)
@@ -103,8 +103,8 @@ def require_fields(record: dict[str, Json], names: Collection[str], optional: Co
     found = set(record) - {"kind"}
     if not set(names) - set(optional) <= found <= set(names):
         raise InvalidInput(
-            f"The fields of {shown(kind_of(record))} must be {', '.join(sorted(names)) or 'none'}. "
-            f"Found {', '.join(shown(name) for name in sorted(found)[:12]) or 'none'}. "
+            f"The fields of {describe_value(kind_of(record))} must be {', '.join(sorted(names)) or 'none'}. "
+            f"Found {', '.join(describe_value(name) for name in sorted(found)[:12]) or 'none'}. "
             "Read the record with the version that wrote it."
         )
 

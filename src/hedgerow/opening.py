@@ -323,7 +323,7 @@ class _Appending:
         """Return what ties the block's part of a durable ledger to its table and options."""
         from hedgerow import ledger as ledgers  # needs libraries that a plain install does not have
 
-        declared = ledgers.declared(**self.options.declaration(data.universe, self.unit))
+        declared = ledgers.comparable_options(**self.options.declaration(data.universe, self.unit))
         return ledgers.Binding(functools.cache(data.fingerprint) if data.is_present else None, declared, FIT_VERSION)
 
 
@@ -332,7 +332,7 @@ def _durable(url: str, budget: Budget, data: DataSource, analyst: str, options: 
     from hedgerow import ledger as ledgers  # needs libraries that a plain install does not have
 
     found = data.fingerprint if data.is_present else None
-    binding = ledgers.Binding(found, ledgers.declared(**options), FIT_VERSION)
+    binding = ledgers.Binding(found, ledgers.comparable_options(**options), FIT_VERSION)
     return ledgers.opened(url, budget, who=analyst, binding=binding)
 
 
@@ -490,7 +490,7 @@ def require_time(universe: Universe, model_cells: int = MODEL_CELLS) -> float:
 
 def _show_reading(seconds: float) -> Callable[[], str]:
     """Return the words for the first phase, with the time of the phases after it if that is long."""
-    later = f"; what follows takes at least {_duration.written(seconds)}" if seconds > 60 else ""
+    later = f"; what follows takes at least {_duration.format_duration(seconds)}" if seconds > 60 else ""
     return lambda: "reading the table" + later
 
 

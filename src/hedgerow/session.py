@@ -108,11 +108,11 @@ class Session(RowQuestions, Spending, Publishing, Askable, NotCopyable):
     @contextlib.contextmanager
     def _alone(self) -> Iterator[None]:
         """Hold the ledger exclusively and run linear algebra on one thread."""
-        with self._asking(), one_thread:
+        with self._take_turn(), one_thread:
             yield
 
     @contextlib.contextmanager
-    def _asking(self, query: Query | None = None) -> Iterator[Bill | Bills]:
+    def _take_turn(self, query: Query | None = None) -> Iterator[Bill | Bills]:
         """Take a question's turn, in the ledgers of all blocks that exist once the turn has come.
 
         Another thread may have appended a block while this one waited, so the ledger is checked again after locking.
@@ -317,7 +317,7 @@ class Session(RowQuestions, Spending, Publishing, Askable, NotCopyable):
                 wanted = None if within is None else bar_of_fraction(within)
                 return answer_of_rows(query, wanted, scale, self.rows, self._ledger, self._sampling)
             bound = bind_questions([query], self.universe, resolution)[0]
-            return self._asked(query, bound, None if within is None else bar_of_answer(within, bound), scale)
+            return self._ask_bound(query, bound, None if within is None else bar_of_answer(within, bound), scale)
 
     def price(self, query: Query, *, within: float | None = None, resolution: Resolution = "values") -> float:
         """Return the cost, in the budget's currency, of asking ``query`` with this ``within`` now.
@@ -356,7 +356,7 @@ class Session(RowQuestions, Spending, Publishing, Askable, NotCopyable):
 
     def _asked_over_time(self, query: OverTime, within: float | None, resolution: Resolution) -> Answer:
         """Answer a count over time: the rows of each block, and of all blocks up to it."""
-        with self._asking(query) as bill, one_thread:
+        with self._take_turn(query) as bill, one_thread:
             series = self._series(query, within, resolution)
             nodes = self._ledger.retry_when_behind(self._engine.resume, series.draw_nodes)
             answer = answer_over_time(query, series, nodes, self._blocks, bill.cost)
@@ -367,9 +367,9 @@ class Session(RowQuestions, Spending, Publishing, Askable, NotCopyable):
         """Bind a count over time to the blocks of this session."""
         return series_of(query, self._blocks, self._noise, within, resolution, is_whole=self._is_whole)
 
-    def _asked(self, query: Query, bound: Bound[Any], within: float | None, scale: Scale) -> Answer:
+    def _ask_bound(self, query: Query, bound: Bound[Any], within: float | None, scale: Scale) -> Answer:
         """Answer one bound question and bill it."""
-        with self._asking(query) as bill:
+        with self._take_turn(query) as bill:
             estimate = self._ledger.retry_when_behind(self._engine.resume, lambda: self._cache.ask(bound, within))
             answer = scaled_answer(query, bound, estimate, bill.cost, scale, self._engine)
             self._history.add(answer)

@@ -100,7 +100,7 @@ def test_a_snapshot_has_all_that_was_spent_of_the_budget_of_a_share_of_the_slack
             first.charge(budget.plan_noise(Gaussian(1.0, (0.8 * budget.total) ** -0.5), 0.8))
         first.charge(Gaussian(1.0, 20.0))
     again = ledger_at(url, budget, slack=slack, who="ana")
-    assert again._parts.log.entries._loaded is None and again.snapshots.remembered() == {
+    assert again._parts.log.entries._loaded is None and again.snapshots.last_state() == {
         "known": 1
     }  # no entry was read
     assert again.standing == first.standing and (0 < again.standing.failing < slack or again.standing.planned > 0)
@@ -490,12 +490,12 @@ def test_every_single_byte_of_every_line_is_checked() -> None:
                 record = {n: getattr(line, n) for n in type(line).__slots__} | {name: other}
                 forged = [*lines[:i], type(line)(**record), *lines[i + 1 :]]
                 with pytest.raises(hr.LedgerBroken):
-                    list(spending.checked(forged, Head()))
+                    list(spending.check_lines(forged, Head()))
         elsewhere = next_line(lines[i - 1].head if i else Head(), line.time, line.who, line.kind, line.body + " ")
         if line is not lines[-1]:  # which nothing follows
             with pytest.raises(hr.LedgerBroken):
-                list(spending.checked([*lines[:i], elsewhere, *lines[i + 1 :]], Head()))
-    assert list(spending.checked(lines, Head()))[-1].head == head
+                list(spending.check_lines([*lines[:i], elsewhere, *lines[i + 1 :]], Head()))
+    assert list(spending.check_lines(lines, Head()))[-1].head == head
 
 
 def with_all_kinds(fresh) -> str:
@@ -518,7 +518,7 @@ def every_change(url: str, stride: int) -> int:
     """Each cell of both tables, changed in one place after another and back: how often ``verify`` was asked, and found it."""
     engine = sa.create_engine(url.replace("postgresql://", "postgresql+psycopg://"))
     store, tried = ledger_store(url), 0
-    spending.verified(store)
+    spending.verify(store)
     with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
         for table, names in (
             ("hedgerow_lines", ("time", "who", "kind", "body", "hash", "number")),
@@ -541,10 +541,10 @@ def every_change(url: str, stride: int) -> int:
                         place = other if name == "number" else row.key
                         connection.execute(update, {"value": other, "key": row.key})
                         with pytest.raises(hr.LedgerBroken):
-                            spending.verified(store)
+                            spending.verify(store)
                         connection.execute(update, {"value": value, "key": place})
                         tried += 1
-    spending.verified(store)
+    spending.verify(store)
     store.close()
     engine.dispose()
     return tried
@@ -571,7 +571,7 @@ def test_a_line_is_written_after_the_one_that_was_seen_last_or_not_at_all(fresh)
     with pytest.raises(Moved):
         store.append([said], head)
     assert store.append_quickly(said, head) is None
-    assert store.head() == after == spending.verified(store)
+    assert store.head() == after == spending.verify(store)
     store.close()
 
 
@@ -593,7 +593,7 @@ def test_changed_removed_moved_and_doubled_lines_are_found_and_refused(fresh, ha
     url, _ = small(fresh)
     changed(url, *harm)
     with pytest.raises(hr.LedgerBroken):
-        spending.verified(ledger_store(url))
+        spending.verify(ledger_store(url))
     with pytest.raises((hr.LedgerBroken, hr.InvalidInput)):
         ledger_at(url, PURE)
 
@@ -629,7 +629,7 @@ def test_a_charge_that_is_not_the_next_one_is_found_though_its_hash_fits(harm) -
         "with what came out": dataclasses.replace(first, number=2),
     }[harm]
     store.append([(chain.now(), "", "charge", hr.wire.dumps(entry))])
-    assert len(list(chain.checked(store.lines(), Head()))) == store.head().number  # the chain is whole
+    assert len(list(chain.check_lines(store.lines(), Head()))) == store.head().number  # the chain is whole
     store.close()
     for taken_up in (there.refresh, lambda: ledger_at(url, PURE)):
         with pytest.raises(hr.LedgerBroken, match="must be charge 2"):
@@ -682,10 +682,10 @@ def test_a_line_earlier_than_the_one_before_it_is_found_though_its_hash_fits() -
     lines = [next_line(Head(), 1000, "", "account", "{}")]
     for time in (1000, 2000):  # at one time, and later
         lines.append(next_line(lines[-1].head, time, "", "answers", "{}"))
-    assert list(chain.checked(lines, Head())) == lines
+    assert list(chain.check_lines(lines, Head())) == lines
     late = next_line(lines[-1].head, 1999, "", "answers", "{}")
     with pytest.raises(hr.LedgerBroken, match="Found an earlier time"):
-        list(chain.checked([*lines, late], Head()))
+        list(chain.check_lines([*lines, late], Head()))
 
 
 def test_a_changed_snapshot_is_found_and_refused() -> None:
@@ -718,10 +718,10 @@ def test_a_byte_of_the_file_is_found_or_says_nothing() -> None:
 def test_exported_lines_are_checked_where_they_are_read() -> None:
     url, head = small(sqlite_url)
     lines = list(read(url).export())
-    assert [line.number for line in spending.imported(iter(lines))] == list(range(1, head.number + 1))
+    assert [line.number for line in spending.import_lines(iter(lines))] == list(range(1, head.number + 1))
     for forged in (lines[:2] + lines[3:], [lines[1], lines[0], *lines[2:]]):
         with pytest.raises(hr.LedgerBroken):
-            list(spending.imported(iter(forged)))
+            list(spending.import_lines(iter(forged)))
 
 
 def test_a_ledger_as_lines_of_json_is_resumed_in_memory() -> None:

@@ -160,7 +160,7 @@ def test_a_refusal_has_the_databases_first_words_and_nothing_of_the_statement_or
         raise store.errors[0](said)
 
     with pytest.raises(hr.LedgerUnavailable) as raised:
-        store._tried("written", fail)
+        store._attempt("written", fail)
     words = str(raised.value)
     assert not any(part in words for part in ("8675309", "INSERT", "DETAIL", "\n"))
     assert (said.splitlines() or ["Error"])[0].rstrip(".")[:160] in words and len(words) < 500

@@ -142,7 +142,7 @@ blocks(
 )  # fmt: skip
 blocks(
     "BL27", "answering/askable.py::Askable.population_error", "an answer about the first block has the population's bar of all",
-    "(len(self.blocks) > 1 and not self._cache.said(bound, answer.value))", "False",
+    "(len(self.blocks) > 1 and not self._cache.is_last_answer(bound, answer.value))", "False",
     "attacks/test_attacks_blocks.py::test_an_answer_about_fewer_rows_has_not_the_populations_bar_of_more",
 )  # fmt: skip
 

@@ -1217,7 +1217,7 @@ session(
     SHELF + "a_stored_array_is_independent_of_its_original",
 )  # fmt: skip
 session(
-    "S01", "answering/answer_cache.py::AnswerCache._kept", "a repeat does not have the bar that is asked for now",
+    "S01", "answering/answer_cache.py::AnswerCache._find", "a repeat does not have the bar that is asked for now",
     "if known is None or (within is not None and not is_within(known.error, within)):", "if known is None:",
     SESSION + "within_pays_exactly_when_the_free_bar_is_too_wide",
 )  # fmt: skip
@@ -1248,7 +1248,7 @@ session(
     SESSION + "the_spend_never_passes_the_budget_and_the_log_adds_up",
 )  # fmt: skip
 session(
-    "S03", "session.py::Session._asked", "an answer says that it cost nothing",
+    "S03", "session.py::Session._ask_bound", "an answer says that it cost nothing",
     "answer = scaled_answer(query, bound, estimate, bill.cost, scale, self._engine)", "answer = scaled_answer(query, bound, estimate, 0.0, scale, self._engine)",
     SESSION + "within_pays_exactly_when_the_free_bar_is_too_wide",
 )  # fmt: skip
@@ -1268,7 +1268,7 @@ session(
     SEEDS + "a_seeded_session_says_so_wherever_it_is_shown",
 )  # fmt: skip
 session(
-    "S07", "answering/answer_cache.py::AnswerCache._kept", "a repeat is paid for again",
+    "S07", "answering/answer_cache.py::AnswerCache._find", "a repeat is paid for again",
     "        known = self._known_of(bound)\n        if known is None or (", "        known = None\n        if known is None or (",
     SESSION + "a_repeat_is_free_and_equal_however_it_was_written",
 )  # fmt: skip

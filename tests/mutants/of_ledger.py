@@ -16,7 +16,7 @@ ledger(
     DURABLE + "every_single_byte_of_every_line_is_checked",
 )  # fmt: skip
 ledger(
-    "G02", "chain.py::checked", "lines are not compared with their hashes",
+    "G02", "chain.py::check_lines", "lines are not compared with their hashes",
     "or line.hash != _hash(before.hash, line.number, *said):", "or not line.hash:",
     DURABLE + "every_single_byte_of_every_line_is_checked",
 )  # fmt: skip
@@ -46,7 +46,7 @@ ledger(
     TROUBLE + "a_waiter_is_refused_after_the_limit_and_readers_do_not_wait[PostgreSQL]",
 )  # fmt: skip
 ledger(
-    "G08", "urls.py::_refused", "a refused URL is quoted with its password",
+    "G08", "urls.py::_refusal", "a refused URL is quoted with its password",
     "said = repr(scheme) if found and len(scheme) <= 20 and", "said = repr(text) if True or",
     TROUBLE + "no_piece_of_a_password_is_in_the_refusal_of_a_url[password=hunter2]",
 )  # fmt: skip
@@ -131,13 +131,13 @@ ledger(
     DURABLE + "another_table_or_another_declaration_is_refused_and_spends_nothing",
 )  # fmt: skip
 ledger(
-    "G25", "spending.py::verified", "lines cut off at the end are not missed",
+    "G25", "spending.py::verify", "lines cut off at the end are not missed",
     "seen = wanted is None or wanted.number == 0", "seen = True",
     DURABLE + "lines_cut_off_at_the_end_are_found_by_a_head_noted_elsewhere[SQLite]",
 )  # fmt: skip
 ledger(
     "G26", "read_only.py::Reading.verify", "a reader's check leaves out the head that was noted",
-    "return views.verified(self._store, head)", "return views.verified(self._store)",
+    "return views.verify(self._store, head)", "return views.verify(self._store)",
     DURABLE + "lines_cut_off_at_the_end_are_found_by_a_head_noted_elsewhere[SQLite]",
 )  # fmt: skip
 ledger(
@@ -161,7 +161,7 @@ ledger(
     TROUBLE + "an_answer_that_could_not_be_written_is_neither_given_nor_repeated[True]",
 )  # fmt: skip
 ledger(
-    "G30", "spending.py::verified", "a snapshot that was changed passes for the one that was taken",
+    "G30", "spending.py::verify", "a snapshot that was changed passes for the one that was taken",
     "if snapshots.get(number) != digest(store.snapshot(number)):", "if number not in snapshots:",
     DURABLE + "a_change_in_any_place_of_any_table_is_found[SQLite]",
 )  # fmt: skip

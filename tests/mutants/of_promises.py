@@ -142,7 +142,7 @@ promise(
     "ledger/test_durable.py::test_no_snapshot_is_taken_that_lacks_what_others_bought",
 )  # fmt: skip
 promise(
-    "PK28", "ledger/chain.py::checked", "a line earlier than the one before it is found though its hash fits",
+    "PK28", "ledger/chain.py::check_lines", "a line earlier than the one before it is found though its hash fits",
     "        if line.time < before.time:", "        if False:",
     "ledger/test_durable.py::test_a_line_earlier_than_the_one_before_it_is_found_though_its_hash_fits",
 )  # fmt: skip

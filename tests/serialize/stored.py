@@ -105,8 +105,8 @@ def texts() -> dict[str, str]:
     found |= {"universe": dumps(UNIVERSE), "count": dumps(COUNT), "convex": dumps(LOGISTIC)}
     asked = list(answered())
     found |= {f"name {i}": str(answer_log.name_of(question)) for i, (question, _) in enumerate(asked)}
-    found |= {f"answers {i}": answer_log.written([note]) for i, note in enumerate(asked)}
-    found |= {"answers": answer_log.written(asked), "no answers": answer_log.written([])}
+    found |= {f"answers {i}": answer_log.line_body([note]) for i, note in enumerate(asked)}
+    found |= {"answers": answer_log.line_body(asked), "no answers": answer_log.line_body([])}
     assert isinstance(bound(LOGISTIC, UNIVERSE), BoundMinimize)
     account = encode(LedgerTerms(hr.Budget(0.1, 1e-9, neighbours="add-remove", rows_per_unit=3), 1e-12))
     found["account"] = replay.body(

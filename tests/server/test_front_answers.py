@@ -19,7 +19,7 @@ from load_service import AT, LoadedService, free_port
 
 import hedgerow as hr
 from hedgerow.errors import HedgerowError
-from hedgerow.ledger.answer_log import written
+from hedgerow.ledger.answer_log import line_body
 from hedgerow.privacy.accounts import BlocksQuestion
 from hedgerow.query.bound import Estimate
 from hedgerow.release_file.replica import Replica, StateFile, public_state
@@ -268,7 +268,7 @@ def test_a_replica_of_a_file_answers_as_one_of_the_state_itself_to_the_last_bit(
     ours, theirs = Replica(), Replica()
     ours.learn(unpack(pack(state)))
     theirs.learn(unpack(pack(StateFile(release_file(session, "none")))))
-    assert written(_noted(ours, asked)) == written(_noted(theirs, asked))
+    assert line_body(_noted(ours, asked)) == line_body(_noted(theirs, asked))
     assert str(ours.release.describe()) == str(theirs.release.describe())
 
 
@@ -297,7 +297,7 @@ def test_the_first_answer_to_a_question_is_everybodys(session: hr.Session) -> No
     async def run() -> None:
         published, given = PublishedState(b"", pack([])), GivenAnswers()
         await given.read(published)
-        mine, yours = (read_proposed(written(proposed(more)), session.universe) for more in (0.0, 1e-16))
+        mine, yours = (read_proposed(line_body(proposed(more)), session.universe) for more in (0.0, 1e-16))
         others, fresh = given.accept(published, mine)
         assert others == "" and len(unpack(fresh)) == 2 and len(published.given) == 2
         others, fresh = given.accept(published, yours)
@@ -309,7 +309,7 @@ def test_the_first_answer_to_a_question_is_everybodys(session: hr.Session) -> No
         )
         await given.read(published)
         late = [(hr.count(age=(17, 22)).on(session.universe), Estimate(0.4, 0.01, "hypothesis"))]
-        others, _ = given.accept(published, read_proposed(written(late), session.universe))
+        others, _ = given.accept(published, read_proposed(line_body(late), session.universe))
         assert [e.value for _, (_, e) in read_proposed(others, session.universe)] == [0.3]
 
     asyncio.run(run())
@@ -330,5 +330,5 @@ def test_an_answer_of_another_form_than_its_question_is_not_taken_from_a_front(s
     forged += [(BlocksQuestion(("1", "2"), count), lie)]  # type: ignore[list-item]
     for each in forged:
         with pytest.raises(HedgerowError):
-            read_proposed(written([each]), session.universe)
-    assert len(read_proposed(written([(count, lie), (mean, lie)]), session.universe)) == 2
+            read_proposed(line_body([each]), session.universe)
+    assert len(read_proposed(line_body([(count, lie), (mean, lie)]), session.universe)) == 2

@@ -44,7 +44,7 @@ class AnswerCache:
     def __contains__(self, bound: Bound[Any]) -> bool:
         return self._known_of(bound) is not None
 
-    def said(self, bound: Bound[Any], value: Any) -> bool:
+    def is_last_answer(self, bound: Bound[Any], value: Any) -> bool:
         """Return True if ``value`` is the answer that this question was given last."""
         known = self._known_of(bound)
         return known is not None and np.array_equal(known.value, value)
@@ -83,13 +83,13 @@ class AnswerCache:
         """Answer a bound question. A question composed of several others is cached as a whole, too."""
         if not isinstance(bound, ComposedQuestion):
             return bound.ask(self, within)
-        known = self._kept(bound, within)
+        known = self._find(bound, within)
         asked: Any = self if within is None else RefreshingCache(self, self._engine)
         return self.keep(bound, bound.ask(asked, within)) if known is None else known
 
     def linear(self, query: Linear, within: float | None) -> Estimate:
         """Answer a linear query: from the cache, else as prepared, else by the engine."""
-        known = self._kept(query, within)
+        known = self._find(query, within)
         if known is None and within is None:
             known = self.ready(query)
         return self.keep(query, self._engine.linear(query, within)) if known is None else known
@@ -113,7 +113,7 @@ class AnswerCache:
 
     def has(self, bound: Bound[Any], within: float) -> bool:
         """Return True if a cached answer to this question has a bar of at most ``within``."""
-        return self._kept(bound, within) is not None
+        return self._find(bound, within) is not None
 
     def price(self, bound: Bound[Any], within: float) -> float:
         """Return the cost of asking for a bar of ``within`` now. Public; nothing is charged.
@@ -131,19 +131,19 @@ class AnswerCache:
 
     def recall(self, bound: Bound[Any], within: float | None) -> Estimate | None:
         """Return the cached answer if its bar is at most ``within``; else None. Nothing is asked."""
-        return self._kept(bound, within)
+        return self._find(bound, within)
 
     def marginal(self, table: BoundMarginal, within: float | None) -> Estimate:
         """Answer a whole marginal table, from the cache or by the engine."""
-        known = self._kept(table, within)
+        known = self._find(table, within)
         return self.keep(table, self._engine.marginal(table, within)) if known is None else known
 
     def minimize(self, question: BoundMinimize, within: float | None) -> Estimate:
         """Answer a convex question, from the cache or by the engine."""
-        known = self._kept(question, within)
+        known = self._find(question, within)
         return self.keep(question, self._engine.minimize(question, within)) if known is None else known
 
-    def _kept(self, bound: Bound[Any], within: float | None) -> Estimate | None:
+    def _find(self, bound: Bound[Any], within: float | None) -> Estimate | None:
         """Return the cached answer, marked as a repeat, if its bar is at most ``within``; else None."""
         known = self._known_of(bound)
         if known is None or (within is not None and not is_within(known.error, within)):

@@ -176,7 +176,7 @@ class Askable(ABC):
         given before a block was appended is about fewer rows.
         """
         bound = bound_to(answer.query, self.universe)
-        if not bound.is_fraction or (len(self.blocks) > 1 and not self._cache.said(bound, answer.value)):
+        if not bound.is_fraction or (len(self.blocks) > 1 and not self._cache.is_last_answer(bound, answer.value)):
             return None
         return self.generalisation.error(None if answer.error is None else float(np.max(answer.error)))
 
@@ -243,7 +243,7 @@ class Askable(ABC):
         return contextlib.nullcontext()
 
     @abstractmethod
-    def _asked(self, query: Query, bound: Bound[Any], within: float | None, scale: Scale) -> Answer:
+    def _ask_bound(self, query: Query, bound: Bound[Any], within: float | None, scale: Scale) -> Answer:
         """Answer one bound question."""
 
     # Batches
@@ -307,7 +307,7 @@ class Askable(ABC):
                 for query, bound in asked:
                     found = self._cache.ready(bound) if isinstance(bound, Linear) else None
                     if found is None:
-                        answers.append(self._asked(query, bound, None, scale))
+                        answers.append(self._ask_bound(query, bound, None, scale))
                     else:
                         answers.append(self._answer(query, bound, found, 0.0, scale))
                     advance()

@@ -59,7 +59,7 @@ class PrivacyStatement:
     @property
     def html(self) -> str:
         """The statement as one self-contained HTML page."""
-        rows = [(" · ".join(path).replace("_", " "), _shown(value)) for path, value in _leaves(self.record)]
+        rows = [(" · ".join(path).replace("_", " "), _format_field(value)) for path, value in _leaves(self.record)]
         return _html.page("Privacy statement", _html.table(("field", "value"), rows))
 
     def save(self, path: str | Path) -> Path:
@@ -272,7 +272,7 @@ def _markdown(title: str, record: Mapping[str, Any], level: int) -> Iterable[str
     below = {name: part for name, part in record.items() if isinstance(part, Mapping) and part}
     for name, part in record.items():
         if name not in below:
-            yield f"- **{name.replace('_', ' ')}**: {_shown(part)}"
+            yield f"- **{name.replace('_', ' ')}**: {_format_field(part)}"
     yield ""
     for name, part in below.items():
         if set(part) == {"statement", "page"}:
@@ -281,12 +281,12 @@ def _markdown(title: str, record: Mapping[str, Any], level: int) -> Iterable[str
             yield from _markdown(name, part, level + 1)
 
 
-def _shown(value: Any) -> str:
+def _format_field(value: Any) -> str:
     """Format a field for display."""
     if value is None:
         return "to be added by the owner"
     if isinstance(value, list):
-        return "; ".join(map(_shown, value))
+        return "; ".join(map(_format_field, value))
     if isinstance(value, float) and math.isfinite(value):
         return f"{value:.6g}"
     return str(value)

@@ -92,13 +92,13 @@ class ReleasedSession(Askable):
         with limit_memory(self._limit):
             require_free(query)
             bound = bind_questions([query], self.universe, resolution)[0]
-            return self._asked(query, bound, None if within is None else bar_of_answer(within, bound), scale)
+            return self._ask_bound(query, bound, None if within is None else bar_of_answer(within, bound), scale)
 
     def price(self, query: Query, *, within: float | None = None, resolution: Resolution = "values") -> float:
         """Return what the session would charge for this question. Nothing is charged."""
         return self._session.price(query, within=within, resolution=resolution)
 
-    def _asked(self, query: Query, bound: Bound[Any], within: float | None, scale: Scale) -> Answer:
+    def _ask_bound(self, query: Query, bound: Bound[Any], within: float | None, scale: Scale) -> Answer:
         require_free(query)
         with self._alone():
             answer = scaled_answer(query, bound, self._cache.ask(bound, within), 0.0, scale, self._engine)

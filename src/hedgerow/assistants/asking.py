@@ -84,7 +84,7 @@ def ask(desk: AssistantDesk, call: ToolCall) -> ToolResult:
         lines.append(f"{number}. " + (f"refused: {record['error']}" if "error" in record else sentence(record)))
     lines += [f"Comparison of {each['first']} and {each['second']}: {each['words']}" for each in comparisons]
     lines.append(f"All bars hold together with probability {desk.confidence:.3g}. Free.")
-    return ToolResult("\n".join(lines), data, asked=_asked(given))
+    return ToolResult("\n".join(lines), data, asked=_question_texts(given))
 
 
 def _answer_part(desk: AssistantDesk, given: Sequence[Any], how: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -142,7 +142,7 @@ def _all_refused(records: Sequence[dict[str, Any]]) -> str:
     return f"At least one question must be one that can be asked. Found {len(records)} that cannot.\n{listed}"
 
 
-def _asked(given: Sequence[Any]) -> str:
+def _question_texts(given: Sequence[Any]) -> str:
     texts = [each if isinstance(each, str) else "a question in JSON" for each in given]
     return texts[0] if len(texts) == 1 else f"{len(texts)} questions: " + "; ".join(texts[:20])
 

@@ -81,7 +81,7 @@ async def _question(asked: PageRequest) -> dict[str, Any]:
 
 async def _ask_many(asked: PageRequest) -> tuple[ManyQuestions, Any, list[Answer]]:
     """Ask many questions, and return the true error of each answer."""
-    asking = await asyncio.to_thread(_asking)
+    asking = await asyncio.to_thread(_questions)
     found = await answers(asked, asking.queries, "fraction")
     return asking, np.abs(np.array([float(answer) for answer in found]) - asking.truth), found
 
@@ -147,7 +147,7 @@ def _truth_of(*queries: Query) -> Any:
 
 
 @cache
-def _asking() -> ManyQuestions:
+def _questions() -> ManyQuestions:
     queries = tuple(demo.questions(QUESTIONS, Noise().generator()))
     return ManyQuestions(queries, _truth_of(*queries))
 

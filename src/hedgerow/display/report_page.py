@@ -190,13 +190,13 @@ def _line(answer: Any, times: int, facts: dict[str, Any]) -> tuple[Any, ...]:
     """Return one answer with one number as cells of a table."""
     as_share = _counts(answer) and abs(float(answer.value)) <= 1
 
-    def shown(number: Any) -> str:
+    def show(number: Any) -> str:
         if number is None or not np.isfinite(number):
             return "not bounded"
         return f"{100 * float(number):.3g} %" if as_share else f"{float(number):,.5g}"
 
-    typical = "–" if answer.typical is None else shown(answer.typical)
-    return _question(answer, times), shown(answer.value), shown(answer.error), typical, _how(answer, facts)
+    typical = "–" if answer.typical is None else show(answer.typical)
+    return _question(answer, times), show(answer.value), show(answer.error), typical, _how(answer, facts)
 
 
 def _cells(answer: Any, times: int, facts: dict[str, Any]) -> str:
@@ -212,14 +212,14 @@ def _cells(answer: Any, times: int, facts: dict[str, Any]) -> str:
     head = [str(name) if name in axes else names.get(str(name), str(name)) for name in frame.columns]
     as_share = _counts(answer) and bool(np.nanmax(np.abs(np.asarray(answer.value, float)), initial=0.0) <= 1)
 
-    def shown(cell: Any) -> str:
+    def show(cell: Any) -> str:
         if not isinstance(cell, float):
             return _html.text(label(cell))
         if np.isnan(cell):
             return "–"
         return f"{100 * cell:.3g} %" if as_share else f"{cell:,.4g}"
 
-    rows = [[shown(cell) for cell in row] for row in frame.head(SHOWN).itertuples(index=False)]
+    rows = [[show(cell) for cell in row] for row in frame.head(SHOWN).itertuples(index=False)]
     if answer.query.is_convex:
         said = "excess risk not bounded" if answer.error is None else f"excess risk at most {float(answer.error):.3g}"
     else:

@@ -19,9 +19,9 @@ without a table.
 
 from __future__ import annotations
 
-from hedgerow.ledger.binding import Binding, declared, key_file
+from hedgerow.ledger.binding import Binding, comparable_options, key_file
 from hedgerow.ledger.chain import Head
 from hedgerow.ledger.durable import Durable, opened
 from hedgerow.ledger.read_only import Reading, exists, read
 
-__all__ = ["Binding", "Durable", "Head", "Reading", "declared", "exists", "key_file", "opened", "read"]
+__all__ = ["Binding", "Durable", "Head", "Reading", "comparable_options", "exists", "key_file", "opened", "read"]

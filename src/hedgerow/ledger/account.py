@@ -11,7 +11,7 @@ from hedgerow.errors import InvalidInput, LedgerBroken
 from hedgerow.ledger import binding, chain, replay, spending
 from hedgerow.ledger.binding import Binding
 from hedgerow.ledger.caps import EVERYBODY
-from hedgerow.ledger.chain import Head, checked
+from hedgerow.ledger.chain import Head, check_lines
 from hedgerow.ledger.store import Store
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.entry import Entry
@@ -106,7 +106,7 @@ def account_of(store: Store, block: int = 0) -> tuple[dict[str, Any], str]:
         raise LedgerBroken(
             "A ledger must begin with its account. Found something else. Restore the ledger from a copy."
         )
-    next(checked([line], Head()))
+    next(check_lines([line], Head()))
     appended = list(store.lines(kinds=(replay.BLOCK,)))
     replay.require_known(store.kinds(), len(appended))
     if block:

@@ -45,7 +45,7 @@ def _digest(meaning: str) -> str:
     return hashlib.blake2b(meaning.encode(), digest_size=16).hexdigest()
 
 
-def written(notes: Iterable[tuple[Bound[Any] | BlocksQuestion, Estimate]]) -> str:
+def line_body(notes: Iterable[tuple[Bound[Any] | BlocksQuestion, Estimate]]) -> str:
     """Return the body of a line that stores these answers. Answers to questions that cannot be serialized are left out."""
     records = (_record(*note) for note in notes)
     return write_ordered({"answers": [record for record in records if record is not None], "v": FORMAT})

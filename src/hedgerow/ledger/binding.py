@@ -47,7 +47,7 @@ class Binding:
     fit: str = FIRST_FIT
 
 
-def declared(**options: Any) -> dict[str, str]:
+def comparable_options(**options: Any) -> dict[str, str]:
     """Return options as texts that can be compared: serialized if possible, otherwise as Python shows them."""
     return {name: _text(value) for name, value in options.items()}
 
@@ -98,8 +98,8 @@ def require_same(record: Mapping[str, Any], options: Mapping[str, str], wrote: s
     if differing:
         name = differing[0]
         raise InvalidInput(
-            f"A ledger must be resumed as it was opened. Found another {name}: {_shown(binding.options.get(name))}, "
-            f"where it was {_shown(options.get(name))}. Open it as before; another declaration needs a new ledger, "
+            f"A ledger must be resumed as it was opened. Found another {name}: {_shorten(binding.options.get(name))}, "
+            f"where it was {_shorten(options.get(name))}. Open it as before; another declaration needs a new ledger, "
             "whose budget adds to this one's."
         )
     if wrote != version_now():
@@ -140,7 +140,7 @@ def require_other(record: Mapping[str, Any], binding: Binding) -> None:
         )
 
 
-def _shown(text: str | None) -> str:
+def _shorten(text: str | None) -> str:
     """Shorten the text of an option for a message."""
     return "nothing" if text is None else text if len(text) <= 60 else text[:60] + "…"
 

@@ -75,7 +75,7 @@ def _hash(before: str, *said: int | str) -> str:
     return hashlib.sha256(write_ordered([before, *said]).encode()).hexdigest()
 
 
-def checked(lines: Iterable[Line], before: Head) -> Iterator[Line]:
+def check_lines(lines: Iterable[Line], before: Head) -> Iterator[Line]:
     """Yield the lines, and raise LedgerBroken at the first that does not follow from the one before it."""
     for line in lines:
         said = (line.time, line.who, line.kind, line.body)

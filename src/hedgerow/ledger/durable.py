@@ -308,11 +308,11 @@ class Durable(Ledger):
 
         Returns the current head. Raises LedgerBroken if a check fails.
         """
-        return views.verified(self._store, head)
+        return views.verify(self._store, head)
 
     def export(self) -> Iterator[str]:
         """Yield every line as JSON, with its hash."""
-        return views.exported(self._store)
+        return views.export_lines(self._store)
 
     def close(self) -> None:
         """Flush and close the ledger."""

@@ -103,11 +103,11 @@ class Reading:
 
     def verify(self, head: Head | str | None = None) -> Head:
         """Check every line, and check that the lines up to ``head`` are still there. Return the current head."""
-        return views.verified(self._store, head)
+        return views.verify(self._store, head)
 
     def export(self) -> Iterator[str]:
         """Yield every line as JSON, with its hash."""
-        return views.exported(self._store)
+        return views.export_lines(self._store)
 
     def accept_version(self) -> None:
         """Allow the installed version of the package to resume the ledger.

@@ -8,7 +8,7 @@ from typing import final
 from hedgerow.errors import LedgerBroken, LedgerUnavailable
 from hedgerow.ledger import binding, chain, replay
 from hedgerow.ledger.caps import Author
-from hedgerow.ledger.chain import Head, Line, checked
+from hedgerow.ledger.chain import Head, Line, check_lines
 from hedgerow.ledger.store import Store
 
 CLOCK = 10_000_000  # microseconds by which the clock may be behind the ledger's last line
@@ -81,7 +81,7 @@ class SharedChain:
             )
         if head.number == self.head.number:
             return
-        for line in checked(self.store.lines(self.head.number), self.head):
+        for line in check_lines(self.store.lines(self.head.number), self.head):
             kind = self._of(line)
             if kind == replay.BLOCK:
                 self.blocks.append(replay.block_in(line))
@@ -106,7 +106,7 @@ class SharedChain:
             raise LedgerBroken(
                 f"A ledger must have the lines that were written to it. Found none at {number}. Restore the ledger from a copy."
             )
-        return next(checked(found[1:], found[0].head))
+        return next(check_lines(found[1:], found[0].head))
 
     # Writing
 

@@ -15,7 +15,7 @@ from hedgerow.ledger import binding, replay, spending
 from hedgerow.ledger.answer_log import names_in
 from hedgerow.ledger.binding import digest
 from hedgerow.ledger.caps import Caps, cap_in, of_a_cap
-from hedgerow.ledger.chain import Head, Line, checked
+from hedgerow.ledger.chain import Head, Line, check_lines
 from hedgerow.ledger.log import StoredLog
 from hedgerow.ledger.shared_chain import SharedChain
 from hedgerow.ledger.store import Store
@@ -46,7 +46,7 @@ class StoredSnapshots:
         """Register the function that returns the engine's state for snapshots."""
         self._state_now, self._state = state, None
 
-    def remembered(self) -> Any | None:
+    def last_state(self) -> Any | None:
         """Return the engine's state in the last snapshot, or None. ``end_replay`` then returns the entries since."""
         return self._state
 
@@ -113,7 +113,7 @@ class StoredContent:
                 for line in released:
                     entry = replay.with_release(entry, Line(0, 0, "", replay.RELEASE, line, ""))
                 self.incomplete[entry.number] = entry
-        lines = list(checked(store.lines(self.head.number), self.head))
+        lines = list(check_lines(store.lines(self.head.number), self.head))
         upto = self.head.number
         self.taken_at = older
         self.book = replay.Book(
@@ -165,7 +165,7 @@ def _snapshot(store: Store, own: str) -> tuple[Head, dict[str, Any] | None]:
             continue  # the snapshot of another block
         text = store.snapshot(number)
         near = list(store.lines(after=max(0, number - 2), upto=number))
-        *_, line = [None] if len(near) < 2 else [near[0], *checked(near[1:], near[0].head)]
+        *_, line = [None] if len(near) < 2 else [near[0], *check_lines(near[1:], near[0].head)]
         if line is None or line.kind != own or replay.record_in(line, sha256=str)["sha256"] != digest(text):
             raise LedgerBroken(
                 f"The snapshot at line {number} must be the one that was taken there. Found another. Restore the "

@@ -11,7 +11,7 @@ from hedgerow._json import canonical, parse
 from hedgerow.errors import LedgerBroken
 from hedgerow.ledger import answer_log, replay
 from hedgerow.ledger.binding import digest
-from hedgerow.ledger.chain import Head, Line, checked
+from hedgerow.ledger.chain import Head, Line, check_lines
 from hedgerow.ledger.store import Store
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.entry import Entry
@@ -30,7 +30,7 @@ def releases_of(entry: Entry) -> list[Entry]:
     return [replace(entry, released=entry.released[: i + 1]) for i in range(len(entry.released))]
 
 
-def verified(store: Store, head: Head | str | None = None) -> Head:
+def verify(store: Store, head: Head | str | None = None) -> Head:
     """Check the whole ledger and return its head.
 
     Every line must follow from those before it, charges must be in order, every snapshot must have the hash in its
@@ -39,7 +39,7 @@ def verified(store: Store, head: Head | str | None = None) -> Head:
     wanted = Head.of(head) if isinstance(head, str) else head
     last, snapshots, charges = Head(), {}, dict[int, int]()
     seen = wanted is None or wanted.number == 0
-    for line in checked(store.lines(), last):
+    for line in check_lines(store.lines(), last):
         last = line.head
         if (line.number == 1) != (line.kind == replay.ACCOUNT):
             raise LedgerBroken(
@@ -90,16 +90,16 @@ def _require_form(line: Line, kind: str, charges: int) -> None:
             replay.record_in(line)
 
 
-def exported(store: Store) -> Iterator[str]:
+def export_lines(store: Store) -> Iterator[str]:
     """Yield every line as JSON, with its hash."""
     for line in store.lines():
         record: dict[str, Any] = {name: getattr(line, name) for name in Line.__slots__}
         yield canonical(record)
 
 
-def imported(lines: Iterator[str]) -> Iterator[Line]:
+def import_lines(lines: Iterator[str]) -> Iterator[Line]:
     """Yield exported lines again, checked."""
-    return checked((Line(**parse(line)) for line in lines), Head())
+    return check_lines((Line(**parse(line)) for line in lines), Head())
 
 
 def authors(store: Store, block: int = 0) -> list[tuple[str, float]]:

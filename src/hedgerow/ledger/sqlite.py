@@ -15,7 +15,7 @@ import sqlite3
 from pathlib import Path
 
 from hedgerow.errors import InvalidInput, LedgerUnavailable
-from hedgerow.ledger.store import INSERT, LAST, Store, waited
+from hedgerow.ledger.store import INSERT, LAST, Store, poll
 
 PAGE = 4096  # bytes of a page
 LOG = 256  # after this many pages, the content of the log moves into the file
@@ -54,7 +54,7 @@ class Sqlite(Store):
 
     def _connect(self) -> sqlite3.Connection:
         """Return a new connection whose commits wait for the disk."""
-        connection = _connected(self._path, self.wait)
+        connection = _connect(self._path, self.wait)
         # fullfsync: on macOS a plain fsync does not wait for the disk; elsewhere it has no effect
         try:
             for pragma in ("journal_mode = WAL", "synchronous = FULL", "fullfsync = ON", f"wal_autocheckpoint = {LOG}"):
@@ -86,7 +86,7 @@ class Sqlite(Store):
             return
         room: sqlite3.Connection | None = None
         try:
-            room = _connected(self._path, self.wait)
+            room = _connect(self._path, self.wait)
             # Pages that do not fit into the cache are written to the log at once.
             room.execute("PRAGMA cache_size = 10")
             room.execute("BEGIN IMMEDIATE")
@@ -113,7 +113,7 @@ class Sqlite(Store):
         """Insert the row if the last line has this number, without waiting for the disk."""
         try:
             if self._quick is None:
-                self._quick = self.track(_connected(self._path, self.wait))
+                self._quick = self.track(_connect(self._path, self.wait))
                 self._quick.execute("PRAGMA synchronous = NORMAL")
             return (
                 self._quick.execute(f"{INSERT} SELECT ?, ?, ?, ?, ?, ? WHERE {LAST} = ?", (*row, number)).rowcount == 1
@@ -125,11 +125,11 @@ class Sqlite(Store):
         """Begin a transaction on a file of its own, so that commits to the ledger do not end the turn."""
         turn = Path(f"{self._path}-turn")
         self._require_file()
-        for _ in waited(self.wait):
+        for _ in poll(self.wait):
             try:
                 if self._turning is None or self._turns is None or self._turns != _file_at(turn):
                     self._forget_turn()  # the turn file was removed, and other processes now use a new one
-                    self._turning = self.track(_connected(turn, 0))
+                    self._turning = self.track(_connect(turn, 0))
                     self._turning.execute("PRAGMA synchronous = OFF")
                     self._turns = _file_at(turn)
                     if turn.stat().st_size == 0:  # otherwise every transaction would first have to make the file
@@ -174,7 +174,7 @@ class Sqlite(Store):
         self._turning = self._turns = self._quick = None
 
 
-def _connected(path: Path, wait: float) -> sqlite3.Connection:
+def _connect(path: Path, wait: float) -> sqlite3.Connection:
     """Return a connection without implicit transactions, which waits for locks for ``wait`` seconds."""
     return sqlite3.connect(path, timeout=wait, isolation_level=None, check_same_thread=False)
 

@@ -140,7 +140,7 @@ class Database(ABC):
             # On a new connection, because the idle one was lost since its last use.
             return self._read(statement, values)
 
-        return self._tried("read", read)
+        return self._attempt("read", read)
 
     # Turns
 
@@ -171,7 +171,7 @@ class Database(ABC):
         After an interrupt nobody knows whether the turn is held, and other processes would wait for it.
         """
         try:
-            self._tried(done, action)
+            self._attempt(done, action)
         except BaseException:
             self._forget_turn()
             raise
@@ -187,7 +187,7 @@ class Database(ABC):
         while self._open:
             self.discard(self._open[-1])
 
-    def _tried(self, done: str, action: Callable[[], T]) -> T:
+    def _attempt(self, done: str, action: Callable[[], T]) -> T:
         """Run an action on the database, and turn its failure into a refusal.
 
         The refusal gives the reason, and contains nothing of what was to be written.
@@ -236,7 +236,7 @@ class Store(Database):
                 connection.commit()
 
         if not self.exists():
-            self._tried("made", make)
+            self._attempt("made", make)
 
     def exists(self) -> bool:
         """Return True if the ledger's tables exist."""
@@ -271,7 +271,7 @@ class Store(Database):
         Raises Moved if ``after`` is given and is not the last line. A write that is not ``durable`` survives the
         process, but not a power cut. Times never go back: a line is at least as late as the one before it.
         """
-        return self._tried("written", lambda: self._append(said, after, snapshot, durable))
+        return self._attempt("written", lambda: self._append(said, after, snapshot, durable))
 
     def _append(self, said: Sequence[Said], after: Head | None, snapshot: str | None, durable: bool) -> Head:
         """Append lines within one transaction."""
@@ -342,7 +342,7 @@ def _reason(error: BaseException) -> str:
     return said[0].rstrip(".")[:160] if said else type(error).__name__
 
 
-def waited(wait: float) -> Iterator[None]:
+def poll(wait: float) -> Iterator[None]:
     """Yield again and again, with short sleeps, and raise TimeoutError after ``wait`` seconds."""
     until, pause = time.monotonic() + wait, 0.0005
     while True:

@@ -58,7 +58,7 @@ class AnswerIndex:
     @property
     def body(self) -> str:
         """The body of a line with the answers that wait."""
-        return answer_log.written(self._waiting)
+        return answer_log.line_body(self._waiting)
 
     def forget_waiting(self) -> None:
         """Forget the waiting answers once they are written."""

@@ -23,7 +23,7 @@ def store_at(text: str) -> Store:
     scheme, found, rest = text.partition("://")
     backend = scheme.partition("+")[0]
     if not found or backend not in ("sqlite", "postgresql", "postgres"):
-        raise _refused(text)
+        raise _refusal(text)
     place, _, query = rest.partition("?")
     options = parse_qsl(query, keep_blank_values=True)
     wait = _seconds(dict(options).get("timeout", WAIT))
@@ -31,11 +31,11 @@ def store_at(text: str) -> Store:
     if backend != "sqlite":
         return Postgres(f"postgresql://{place}" + (f"?{urlencode(others, quote_via=quote)}" if others else ""), wait)
     if others or (place and not place.startswith("/")):
-        raise _refused(text)
+        raise _refusal(text)
     return Sqlite(place[1:], wait)
 
 
-def _refused(text: str) -> InvalidInput:
+def _refusal(text: str) -> InvalidInput:
     """Return the error for a URL that no store can read."""
     # Show only the scheme: the rest, or a text that is no URL, may hold a password.
     scheme, found, _ = text.partition("://")

@@ -79,7 +79,7 @@ class Snapshots(Protocol):
         """Register the function that returns the engine's state as JSON."""
         ...
 
-    def remembered(self) -> Any | None:
+    def last_state(self) -> Any | None:
         """Return the last stored state, or None. ``Ledger.end_replay`` then returns the entries since that state."""
         ...
 
@@ -92,6 +92,6 @@ class NoSnapshots:
     def remember(self, state: Callable[[], Any]) -> None:
         """Do nothing."""
 
-    def remembered(self) -> Any | None:
+    def last_state(self) -> Any | None:
         """Return None."""
         return None

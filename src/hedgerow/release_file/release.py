@@ -255,7 +255,7 @@ class Release(Askable):
         self._require_answerable(query)
         with limit_memory(self._limit):
             bound = bind_questions([query], self.universe, resolution)[0]
-            return self._asked(query, bound, None if within is None else bar_of_answer(within, bound), scale)
+            return self._ask_bound(query, bound, None if within is None else bar_of_answer(within, bound), scale)
 
     def price(self, query: Query, *, within: float | None = None, resolution: Resolution = "values") -> float:
         """Return 0 if the answer has a bar of ``within``; refuse otherwise, because a release buys nothing."""
@@ -274,7 +274,7 @@ class Release(Askable):
                 "owner, or ask hr.count or hr.mean."
             )
 
-    def _asked(self, query: Query, bound: Bound[Any], within: float | None, scale: Scale) -> Answer:
+    def _ask_bound(self, query: Query, bound: Bound[Any], within: float | None, scale: Scale) -> Answer:
         self._require_answerable(query)
         with self._alone():
             answer = scaled_answer(query, bound, self._cache.ask(bound, within), 0.0, scale, self._engine)

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from hedgerow._json import LARGEST_PLAIN, Json, canonical, fields, kind_of, parse, refuse, shown
+from hedgerow._json import LARGEST_PLAIN, Json, canonical, describe_value, fields, kind_of, parse, refuse
 from hedgerow.errors import InvalidInput, TooLarge
 from hedgerow.serialize.registry import decode, encode, is_declared
 from hedgerow.serialize.values import VALUE_KINDS, read_value, write_value
@@ -78,7 +78,7 @@ def from_json(record: Json, of: type[T] = object) -> T:  # type: ignore[assignme
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, RecursionError, MemoryError, TooLarge):
         # Decoders should refuse with InvalidInput. One that fails in another way must not reveal details to a stranger.
         raise InvalidInput(
-            f"A record must describe a valid object. Found one of kind {shown(record.get('kind'))} that does not. "
+            f"A record must describe a valid object. Found one of kind {describe_value(record.get('kind'))} that does not. "
             "Read it with the version that wrote it."
         ) from None
 

@@ -82,7 +82,7 @@ class AssistantDesks:
             desk.note(name, result.asked, result.charged)
             return result
 
-        found: ToolResult = await self._noted(caller, name, _asked(arguments), work, meter)
+        found: ToolResult = await self._noted(caller, name, _question_text(arguments), work, meter)
         return found
 
     async def read(self, request: Request, name: str, work: Callable[[AssistantDesk], T]) -> T:
@@ -259,7 +259,7 @@ class SdkResponse(Response):
         await self._answer(scope, receive, send_with_headers)
 
 
-def _asked(arguments: Mapping[str, Any] | None) -> str:
+def _question_text(arguments: Mapping[str, Any] | None) -> str:
     """Return what a call asks, for the trail."""
     given = arguments or {}
     parts = [

@@ -92,7 +92,7 @@ class FrontDataset(AnswerQueue):
                     raise outcome.refusal
                 if not outcome.fresh:
                     return outcome
-                answers = await asyncio.to_thread(lambda fresh=outcome.fresh: answer_log.written(unpack(fresh)))  # type: ignore[misc]
+                answers = await asyncio.to_thread(lambda fresh=outcome.fresh: answer_log.line_body(unpack(fresh)))  # type: ignore[misc]
                 verdict = await self._engine.give(self.name, revision, answers)
                 if "is_given" in verdict:
                     if version == state.version:

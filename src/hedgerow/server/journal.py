@@ -25,7 +25,7 @@ class AnswerJournal:
         """Write pickled answers of a worker down, and return the number of their line."""
 
         def write() -> int:
-            body = answer_log.written(unpack(answers))
+            body = answer_log.line_body(unpack(answers))
             self._registry.write("INSERT INTO given (dataset, answers) VALUES (?, ?)", (dataset, body))
             ((number,),) = self._registry.rows("SELECT last_insert_rowid()")
             return int(number)

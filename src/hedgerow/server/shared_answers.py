@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from hedgerow.errors import InvalidInput
-from hedgerow.ledger.answer_log import answer_in, name_of, notes_in, written
+from hedgerow.ledger.answer_log import answer_in, line_body, name_of, notes_in
 from hedgerow.privacy.accounts import BlocksQuestion
 from hedgerow.query.bound import Estimate
 from hedgerow.release_file.document import check_estimate
@@ -59,7 +59,7 @@ class GivenAnswers:
             if name in self._given and not _is_equal(self._given[name][1], estimate)
         ]
         if others:
-            return written(others), b""
+            return line_body(others), b""
         new = {name: pair for name, pair in proposed if name not in self._given}
         if not new:
             return "", b""

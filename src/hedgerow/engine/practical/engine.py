@@ -340,7 +340,7 @@ def build_practical_engine(
     certifying = allowance.carve(CERTIFICATE[budget.currency] * whole if certify else 0.0)
     of_losses = allowance.carve(LOSSES[budget.currency] * whole if certify and declared else 0.0)
     with ledger.exclusively():
-        state = ledger.snapshots.remembered()
+        state = ledger.snapshots.last_state()
         if state is None:
             # The certificate's noise is part of the planned share, unless the certificate would not be bought: a
             # planned share buys nothing else.
