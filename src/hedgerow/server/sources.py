@@ -145,7 +145,7 @@ class SourceList:
             raise InvalidInput("database must be one of the service's file. Found another. GET /v1/sources lists them.")
         if not source.table or len(source.table) > 200 or not source.table.isprintable() or source.csv() is not None:
             raise InvalidInput(
-                "A database must come with the name of a table, and without the format of a text. Found otherwise. Correct it."
+                "A database must come with the name of a table, and without the format of a text file. Found other fields. Correct them."
             )
         return Place(self._rule.databases[source.database], source.table)
 

@@ -38,7 +38,7 @@ and the modules that it lists explain how audits work and what they assume. To c
 OURS = """
 ## Ours
 *found* is the loss itself (exact) or a lower bound on it (runs, one run), on the worst neighbours that could be
-built. `ours.py`, `convex_cases.py`, `session_cases.py` and `erm_cases.py` explain why each pair of neighbours moves
+built. `own_mechanisms.py`, `convex_cases.py`, `session_cases.py` and `erm_cases.py` explain why each pair of neighbours moves
 the drawn values by the whole billed sensitivity, and tests check it. The *share* of the claim is the power of the
 audit. At full length it must be at least the number in brackets, which was set from other runs and from the power
 that `bounds.epsilon_of_event` computes for so many runs. The difference from 1 is mostly the price of confidence:
