@@ -1,4 +1,4 @@
-"""Values that have upset readers of tables: used to show that none of them changes how another row is read."""
+"""Values that have confused readers of tables. Tests show that none of them changes how another row is read."""
 
 from __future__ import annotations
 

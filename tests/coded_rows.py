@@ -1,4 +1,4 @@
-"""The cells of a source's rows, in the order of the rows: how a table is read, before it is counted."""
+"""The cells of a source's rows, in the order of the rows, before they are counted."""
 
 from __future__ import annotations
 

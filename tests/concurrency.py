@@ -1,4 +1,4 @@
-"""Forks and threads, for tests of what must happen once."""
+"""Forks and threads, for tests of actions that must happen once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Records that nobody wrote: any JSON at all, and good records with a part replaced, removed or added."""
+"""Hostile JSON: arbitrary values, and valid records with a part replaced, removed or added."""
 
 from __future__ import annotations
 

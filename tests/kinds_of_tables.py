@@ -1,4 +1,4 @@
-"""Seven kinds of table that people bring, made up: the table, its universe, its budget and how it is opened."""
+"""Seven made-up tables of common kinds, each with its universe, budget and options."""
 
 from __future__ import annotations
 

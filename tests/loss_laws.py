@@ -1,4 +1,4 @@
-"""Privacy losses of whole sequences of events, composed numerically: another computation than that of the ledgers.
+"""Privacy losses of whole sequences of events, composed numerically and independently of the ledgers.
 
 Nothing here uses ρ, Rényi orders or a conversion. Each event has a pair of laws that no other pair of its kind beats, given by the
 law of its loss ℓ = ln p/q under p. Laws are put on a grid so that δ(ε) is exact at its points and too large between them

@@ -1,9 +1,9 @@
-"""Everything that can be seen of a piece of work, as lines of text; and noise that makes two tables release the same.
+"""Record everything that can be seen of a piece of work as lines of text, with noise that makes two tables release the same.
 
-``Transcript.watch`` writes down what an act gives or how it fails, and whatever it says on the way: warnings, logging, both
+``Transcript.watch`` records the result or the error of an act, and everything that it writes: warnings, logging, both
 output streams (of compiled libraries too), and files. Two transcripts are equal or show the first line that differs.
 
-``Conditioned`` is noise that draws and writes down what came out, or gives again what came out before, whatever the values: two
+``Conditioned`` is noise that draws and records its outcomes, or replays recorded outcomes whatever the values: two
 runs are then conditioned on the same released history, and all else that differs between them is a leak.
 """
 

@@ -1,4 +1,4 @@
-"""Receipts for tests of what is drawn from them, from an account that can pay for anything."""
+"""Receipts for tests of draws, from an account that can pay for anything."""
 
 from __future__ import annotations
 

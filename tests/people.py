@@ -1,4 +1,4 @@
-"""A small made-up table of people, and a session on it: what several test files ask about."""
+"""A small made-up table of people, and a session on it, for several test files."""
 
 from __future__ import annotations
 

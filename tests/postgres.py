@@ -1,4 +1,4 @@
-"""A PostgreSQL server of one's own, for as long as the tests run: real, and gone afterwards."""
+"""A real PostgreSQL server, started for the tests and removed afterwards."""
 
 from __future__ import annotations
 

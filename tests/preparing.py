@@ -1,4 +1,4 @@
-"""Problems for tests of what is done with them, with the parameters that the front door would fill in."""
+"""Problems for tests of solvers, with the parameters that the front door would fill in."""
 
 from __future__ import annotations
 

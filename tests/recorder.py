@@ -1,9 +1,9 @@
-"""Noise that writes down what it was asked for, and says what it is told to: a mechanism's transcript.
+"""Noise that records every request and can follow a script: the transcript of a mechanism.
 
-A mechanism is run on a table, and again on a neighbour with the *same released history*: what an adaptive composition conditions
+A mechanism runs on a table, and again on a neighbour with the *same released history*, as adaptive composition conditions
 on. The two transcripts then differ in the private values alone, and each of these may differ by no more than its event says.
 
-Receipts are demanded as ever: a ``Recorder`` is ``Seeded`` noise, and what it says is written into the ledger's entry.
+Receipts are required as usual: a ``Recorder`` is ``Seeded`` noise, and its outcomes are recorded in the ledger's entry.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""A new loss and a new question are each one class and one line: both are defined here, and pass what holds for all.
+"""A new loss and a new question take one class and one line each: both are defined here, and pass every contract.
 
-The loss is ``LogCosh``, registered by its decorator; the question is the mean square of an attribute, offered by a call. Nothing else of
-the package is told of them.
+The loss is ``LogCosh``, registered by its decorator; the question is the mean square of an attribute, offered by a call. No other part of
+the package knows them.
 """
 
 from __future__ import annotations

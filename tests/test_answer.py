@@ -1,4 +1,4 @@
-"""Answers: arithmetic whose bars hold, tables with a bar for each cell, and faces that show nothing raw."""
+"""Answers: arithmetic whose bars hold, tables with a bar for each cell, and displays without raw values."""
 
 from __future__ import annotations
 

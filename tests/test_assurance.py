@@ -1,4 +1,4 @@
-"""The page of assurance says what the stored results say, and names only checks that exist."""
+"""The assurance page agrees with the stored results, and names only checks that exist."""
 
 from __future__ import annotations
 

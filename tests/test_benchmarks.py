@@ -1,4 +1,4 @@
-"""Benchmarks take long and run rarely: that what they import is there is seen with every test."""
+"""Every name that a benchmark imports exists, since benchmarks themselves run rarely."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An optional library that is missing is named with the extra that brings it."""
+"""A missing optional library is named with the extra that installs it."""
 
 from __future__ import annotations
 

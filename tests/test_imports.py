@@ -1,4 +1,4 @@
-"""``import hedgerow`` is quick, and so is a small session: what is heavy, or optional, waits for its first use."""
+"""``import hedgerow`` and a small session are quick: heavy and optional libraries load at first use."""
 
 from __future__ import annotations
 

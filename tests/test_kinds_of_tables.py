@@ -1,6 +1,6 @@
-"""On seven kinds of table: open, ask the usual questions, fit a model, draw records, write a report. Nothing fails.
+"""On seven kinds of table, opening, the usual questions, a fit, synthetic records and a report succeed.
 
-Every answer has an error bar that says something, or a plain word that there are too few rows.
+Every answer has an informative error bar, or states that there are too few rows.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Opening is watched and can be interrupted: what was paid for stays, in a terminal and in a notebook."""
+"""An opening shows its progress and can be interrupted, and its charges stay, in a terminal and in a notebook."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Other systems than Linux, as far as Linux can tell: what they lack is not needed, or is refused plainly."""
+"""Systems other than Linux, as far as Linux can test: missing features are not needed, or are refused plainly."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The options of a session, grouped by profile: objects, names with keywords, and a file say the same."""
+"""The options of a session, grouped by profile: objects, keywords and a file give the same session."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Former names work through one release, and warn once of the present one; docs/glossary.md lists them all."""
+"""Former names work through one release and warn once; docs/glossary.md lists them all."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A report has what was released and what is public, and nothing else."""
+"""A report contains released values and public facts, and nothing else."""
 
 from __future__ import annotations
 

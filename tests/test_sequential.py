@@ -1,4 +1,4 @@
-"""The test that stops as soon as it can has the errors it states, computed exactly."""
+"""The sequential test has its stated error rates, computed exactly."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The site: every page is in it, everything on a page that can be run or read by a program is, and nothing is loaded from elsewhere."""
+"""The site has every page, its code and data are checked by programs, and it loads nothing from elsewhere."""
 
 from __future__ import annotations
 

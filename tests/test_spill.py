@@ -1,4 +1,4 @@
-"""Large arrays are had again to the last bit, and are not in memory meanwhile; what a session keeps is bounded."""
+"""Spilled arrays come back to the last bit and are not in memory meanwhile, and a session keeps a bounded amount."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The accuracy theorems, played out against adversaries.
+"""The accuracy theorems, tested against adversaries.
 
 Each theorem promises success with probability at least 1 − β. With β = 0.1 games are played until they tell: a mechanism
 that keeps the promise fails the test with probability at most 10⁻⁶, and one that breaks it three times as often as allowed

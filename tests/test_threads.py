@@ -1,4 +1,4 @@
-"""While the package works linear algebra has one thread; before and after, as many as its user gave it."""
+"""Linear algebra uses one thread while the package computes, and the user's number before and after."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every mechanism says, from a seed, what it said when its transcript was stored, on whatever machine.
+"""A seed gives the stored transcript of every mechanism on every machine.
 
 A failure names the first place that differs. Is the new result meant? Then `python tests/transcripts.py --store`.
 """

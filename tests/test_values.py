@@ -1,4 +1,4 @@
-"""Values are frozen: configuration, events, state, answers and certificates cannot be changed by whoever has them."""
+"""Configuration, events, state, answers and certificates are frozen values."""
 
 from __future__ import annotations
 

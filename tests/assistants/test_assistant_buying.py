@@ -1,4 +1,4 @@
-"""Purchases and findings: a price binds, an approval is for one purchase, an interval is never rounded inward."""
+"""Purchases and findings of assistants: a price binds, an approval is for one purchase, no interval is rounded inward."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page on assistants is what the tools do: its transcript, its table of tools, its snippets."""
+"""The page on assistants shows what the tools do: its transcript, its table of tools and its snippets are theirs."""
 
 from __future__ import annotations
 

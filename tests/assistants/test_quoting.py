@@ -1,4 +1,4 @@
-"""Names and labels that an attacker wrote: no text of any tool, document or refusal carries them as markup or unseen marks."""
+"""Hostile names and labels: no text of a tool, document or refusal carries them as markup or invisible characters."""
 
 from __future__ import annotations
 

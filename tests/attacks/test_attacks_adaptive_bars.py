@@ -1,4 +1,4 @@
-"""Bars against analysts who know the table and the noise: ``adaptive_bars`` says who they are, and writes what they found."""
+"""Bars hold against analysts who know the table and the noise. ``adaptive_bars`` defines them and writes the results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whoever chooses questions to make a bar fail, or to make answering impossible, finds none."""
+"""No choice of questions makes a bar fail, or makes answering impossible."""
 
 from __future__ import annotations
 

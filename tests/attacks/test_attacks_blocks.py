@@ -1,4 +1,4 @@
-"""Blocks, and rows on a cluster, in the hands of somebody who times, kills and shares them."""
+"""Attacks on blocks and on rows of a cluster by timing, killing processes and sharing ledgers."""
 
 from __future__ import annotations
 

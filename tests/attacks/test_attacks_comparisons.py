@@ -1,6 +1,6 @@
-"""Intervals of comparisons, trends, associations and survival curves, where all that is known of counts is as misleading as it may be.
+"""Intervals of comparisons, trends, associations and survival curves hold, however misleading the known counts are.
 
-What is known of a count is an interval that contains it, anywhere inside, often at an end; what is believed is another table. Then the
+A known count is an interval that contains the true count, often at an end; the hypothesis is another table. Then the
 truth, computed here from the raw values, must be in the interval of every question: it is a theorem, so one miss refutes it.
 """
 

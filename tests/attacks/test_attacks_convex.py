@@ -1,4 +1,4 @@
-"""An analyst who hands in numbers, arrays, names and functions of classes of their own, or learns n between two measurements."""
+"""Attacks on convex questions: numbers, arrays, names and functions of the analyst's own classes, and n learned between measurements."""
 
 import warnings
 

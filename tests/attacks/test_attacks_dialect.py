@@ -1,4 +1,4 @@
-"""Attacks through SQLAlchemy: what metadata, cursors, errors, transactions, pools and parameters tell or reach."""
+"""Attacks through SQLAlchemy: metadata, cursors, errors, transactions, pools and parameters reveal and reach nothing private."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whoever takes a ledger up again, as often as they like, gets what came out, and nothing more for what was paid once."""
+"""Resuming a ledger, however often, returns the recorded releases and buys nothing a second time."""
 
 from __future__ import annotations
 

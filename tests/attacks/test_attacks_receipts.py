@@ -1,4 +1,4 @@
-"""An analyst who holds a session, and Python, tries to draw what nobody paid for, or twice what was."""
+"""Attacks on receipts by an analyst with a session and Python: draws without a charge, or two draws for one charge."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The report of attacks on privacy names tests that there are, and says what tools/attacks.py says."""
+"""The report of attacks on privacy names existing tests, and agrees with tools/attacks.py."""
 
 from __future__ import annotations
 

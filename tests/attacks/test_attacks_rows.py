@@ -1,4 +1,4 @@
-"""Questions asked of rows at random are about the table that the counts are about, and about the same values."""
+"""Questions about random rows are about the same table, and the same values, as counts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Attacks on tables of Spark: sources that change or fail as they are read, and rows that try to be heard of."""
+"""Attacks on tables of Spark: sources that change or fail while they are read, and rows that try to show themselves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Statements that were answered as if they asked something else, or by an error of no use."""
+"""Statements that earlier versions answered as another question, or with a useless error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The exact checker against closed forms and brute force, and that it finds an event that claims too little."""
+"""The exact checker agrees with closed forms and brute force, and finds an event that claims too little."""
 
 import dataclasses
 import itertools

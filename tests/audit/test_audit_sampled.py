@@ -1,4 +1,4 @@
-"""``distinguish``: as sure as it says, strong enough to be an audit, and the same however many processes run it."""
+"""``distinguish`` has its stated confidence and enough power for an audit, and does not depend on the number of processes."""
 
 import itertools
 import math

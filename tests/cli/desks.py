@@ -1,4 +1,4 @@
-"""A desk in a folder of its own: a table, its file and its ledger, and the command line on it."""
+"""Desks for tests of the command line: a folder with a table, its file and its ledger."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every command, as people and as programs see it, on one desk whose ledger they share."""
+"""Every command, for people and for programs, on one desk with one ledger."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The guides are walked through as printed: the owner's from a CSV file to a report, then the analyst's on the same desk."""
+"""The guides run as printed: the owner's from a CSV file to a report, then the analyst's on the same desk."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commands that can spend nothing do without the table: they answer from the ledger."""
+"""Commands that cannot spend answer from the ledger, without the table."""
 
 from __future__ import annotations
 

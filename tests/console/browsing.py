@@ -1,4 +1,4 @@
-"""A console for tests: the real application on a loopback port, and Chromium with an eye on everything it reports."""
+"""A console for tests: the real application on a loopback port, and Chromium with a record of everything it reports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Convex questions in a session: meaning, bars, what within buys, what is taught, and every refusal."""
+"""Convex questions in a session: meaning, bars, purchases, learning, and every refusal."""
 
 from __future__ import annotations
 

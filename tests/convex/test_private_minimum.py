@@ -1,4 +1,4 @@
-"""Minimisers on private counts: the proven methods by themselves, rounding, and silence, on every loss and set."""
+"""Minimizers on private counts: the proven methods alone, rounding, and no warnings, on every loss and set."""
 
 import math
 import warnings

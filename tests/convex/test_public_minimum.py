@@ -1,4 +1,4 @@
-"""The minimiser over weighted cells: its bound against brute force, its speed, and its silence."""
+"""The minimizer over weighted cells: its bound against brute force, its number of steps, and no warnings."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Databases and folders: every type has its cells, nothing can be written, one moment is read, and what fails says no secret."""
+"""Databases and folders: every type has its cells, nothing is written, one snapshot is read, and failures reveal nothing."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""After the same history one row moves what is released, or chosen by, by no more than was billed: in exact arithmetic.
+"""After the same history one row moves every released value and score by at most the billed amount, in exact arithmetic.
 
-A recording noise keeps every value and score that a mechanism hands it. The neighbouring table is then answered the
+A recorder keeps every value and score that a mechanism passes to the noise. The neighbouring table then gets the
 same draws, so that both runs share their history, and the records are compared as fractions. No statistics.
 """
 

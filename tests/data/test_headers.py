@@ -1,4 +1,4 @@
-"""Why a declared column is missing: a first line is quoted only if it is recognizably a header, because it may be a record."""
+"""The refusal of a missing column quotes the first line only if it is clearly a header, because it may be a record."""
 
 from __future__ import annotations
 

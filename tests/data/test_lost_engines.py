@@ -1,4 +1,4 @@
-"""An engine that dies while rows are read: a clear refusal without a row in it, nothing spent, and opening again works."""
+"""An engine fails while rows are read: the refusal is clear and contains no row, nothing is spent, and reopening works."""
 
 from __future__ import annotations
 

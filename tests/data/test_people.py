@@ -1,4 +1,4 @@
-"""Persons with several rows: which rows stay is each person's own matter, and a session's promise is a person's."""
+"""Persons with several rows: the kept rows of a person depend on that person alone, and the promise is for persons."""
 
 from __future__ import annotations
 

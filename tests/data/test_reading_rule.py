@@ -1,4 +1,4 @@
-"""Places where reading could lose or mix up rows, or say of one what it should not."""
+"""Places where reading could lose or mix rows, or reveal one."""
 
 from __future__ import annotations
 

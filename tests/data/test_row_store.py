@@ -1,4 +1,4 @@
-"""The store of raw values: every source has the same rows, its owner alone can read it, and it is used again where it still fits."""
+"""The store of raw values: every source gives the same rows, only its owner can read it, and it is reused while it fits."""
 
 from __future__ import annotations
 

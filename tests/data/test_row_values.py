@@ -1,4 +1,4 @@
-"""One rule for what a function says of a row, whatever it does, and whichever other rows were drawn with it."""
+"""The value of a function on a row follows one rule, whatever the function does and whichever other rows were drawn."""
 
 from __future__ import annotations
 

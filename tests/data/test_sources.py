@@ -1,4 +1,4 @@
-"""One contract over every data source: exact counts, many at once as one by one, read-only, bounded, and nothing shown.
+"""The contract of every data source: exact counts, in batches or one by one, read-only, within memory, and no row shown.
 
 A new source goes into ``SOURCES``: a function that holds the records of an array of cells (rows × attributes).
 """

@@ -1,4 +1,4 @@
-"""Spark: the same cells and counts as anywhere, no row in this process, and nothing lost with a session or a worker."""
+"""Spark gives the same cells and counts as other sources, no row reaches this process, and lost workers lose nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A question is told in plain words: no name of a class, no bracket of a call."""
+"""Titles state a question in plain words, without names of classes or brackets of calls."""
 
 from __future__ import annotations
 

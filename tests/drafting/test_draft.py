@@ -1,4 +1,4 @@
-"""A universe drafted from what is public, and from the data for its price."""
+"""Drafts of a universe from public facts, and from the data for a price."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Every bar is the one of its proof (docs/proofs/error_bars.md): no narrower, or it would fail; no wider, or it would cost.
 
-Widths are worked out here again, from the statement of the proof. That the bars then hold is the proof's affair, and that of the
+Widths are computed here again, from the statement of the proof. The proof shows that these bars hold, and so do the
 tests that draw noise; here a term that is left out of one is seen without drawing any.
 """
 

@@ -1,4 +1,4 @@
-"""In which coordinates residuals are measured: what a row adds to them, and how much noise is left in what is asked."""
+"""The coordinates in which residuals are measured: the sensitivity to one row, and the noise left in questions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bounds on the excess risk of declared losses, what follows for coefficients, and that they hold in whole sessions."""
+"""Bounds on the excess risk of declared losses and on their coefficients, which hold in whole sessions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One count at a time has the answer, the bar and the typical error that it has among others."""
+"""A count asked alone has the same answer, bar and typical error as in a batch."""
 
 from __future__ import annotations
 

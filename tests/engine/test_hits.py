@@ -1,4 +1,4 @@
-"""A session whose guard pays for hits: what it promises, what it costs, and where it is refused."""
+"""Sessions whose guard pays for hits: promise, cost and refusals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The factorization release: its errors are known beforehand, its shares are the best, its bars are for the workload."""
+"""The factorization release: its errors are known in advance, its shares are optimal, its bars are for the workload."""
 
 from __future__ import annotations
 

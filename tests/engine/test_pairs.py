@@ -1,4 +1,4 @@
-"""Sessions that measure all pairs of a table though no model holds them: what is measured, and what answers make of it."""
+"""Sessions that measure all pairs of a table although no model holds them: the measurements and the answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The public part of an engine answers what is free, and nothing private can be reached from it."""
+"""The public part of an engine gives all free answers, and no private value can be reached from it."""
 
 from __future__ import annotations
 

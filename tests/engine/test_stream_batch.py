@@ -1,4 +1,4 @@
-"""Many questions at once to a session with a guard: the guard is asked the same, in the same order, as one by one."""
+"""A batch of questions to a session with a guard makes the same comparisons, in the same order, as single questions."""
 
 from __future__ import annotations
 

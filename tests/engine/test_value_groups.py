@@ -1,4 +1,4 @@
-"""Rare values of wide attributes are one inside the model, and answers are about each; what the model cannot hold corrects it."""
+"""Rare values of wide attributes share one group inside the model, answers are about each value, and corrections add the rest."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Wide tables: what may be chosen, what is chosen together, and an overview that no model can hold."""
+"""Wide tables: candidates, joint choices, and an overview that no model can hold."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every private solver on its worst neighbours: told apart no better than claimed, and better as soon as noise is missing.
+"""Every private solver on its worst neighbours: distinguished no better than claimed, and better if noise is missing.
 
 The cases, their neighbours and their scores are in `hedgerow.research.audit_cases.erm_cases`; `python -m hedgerow.audit` finds how much of each claim
 a long audit reaches.

@@ -1,4 +1,4 @@
-"""The estimators: scikit-learn's own checks, what is paid, and what is learned."""
+"""The estimators: scikit-learn's own checks, payment, and accuracy."""
 
 from __future__ import annotations
 

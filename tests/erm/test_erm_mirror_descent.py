@@ -1,4 +1,4 @@
-"""Mirror descent: its schedule's theorem, its noise, and what it learns."""
+"""Mirror descent: the theorem of its schedule, its noise, and its accuracy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Output and objective perturbation: how far a neighbour moves the minimum, and what the printed scale would cost."""
+"""Output and objective perturbation: the distance between minima of neighbours, and the cost of the printed scale."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows on a cluster: the model of the same rows in memory, to the last bit, or a refusal; and never a row in this process."""
+"""Rows on a cluster give the model of the same rows in memory, to the last bit, or a refusal. No row reaches this process."""
 
 from __future__ import annotations
 

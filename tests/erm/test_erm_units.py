@@ -1,4 +1,4 @@
-"""Persons with several rows in one-shot ERM: their own matter which stay, and noise for all of them."""
+"""Persons with several rows in one-shot ERM: the kept rows depend on the person alone, and the noise covers all of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whitened descent: what one row can do, what is paid, and what it learns with the defaults."""
+"""Whitened descent: the influence of one row, the charge, and the accuracy with defaults."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A private search: its bill is known beforehand and is all that it spends, and it finds what is much better."""
+"""A private search spends exactly its announced bill, and finds a candidate that is much better than the others."""
 
 from __future__ import annotations
 

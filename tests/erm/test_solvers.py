@@ -1,4 +1,4 @@
-"""The contract of a solver, for every one in the registry and for `auto`: a new one is held to it as soon as it is entered.
+"""The contract of every solver in the registry, and of `auto`. A new solver is held to it as soon as it is registered.
 
 Each is tried in the first of SETTINGS in which it can run, under both kinds of neighbours.
 """

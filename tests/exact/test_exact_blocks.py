@@ -1,4 +1,4 @@
-"""Blocks held to their sensitivities (``neighbouring``): the sums of a tree, and what each block pays for what its rows move."""
+"""Blocks held to their sensitivities (``neighbouring``): the sums of a tree, and the charge of each block for its own rows."""
 
 from __future__ import annotations
 

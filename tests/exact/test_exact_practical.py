@@ -1,6 +1,6 @@
 """The practical profile from its opening to its last purchase, held to its sensitivities (``neighbouring``).
 
-What is released can be scripted: where a test needs a hypothesis that is wrong, it is told the opposite of what was measured.
+Releases can be scripted: for a wrong hypothesis, a test replaces a measurement by its opposite.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Every formula of a loss on secret samples against all samples of tiny tables: exact laws of what comes out, exact losses.
+"""Every formula of a loss on secret samples, against all samples of tiny tables: exact laws of outputs, exact losses.
 
 Tables are all that there are of a few rows of values 0 and 1 (and two candidates' scores), samples are all there are with their probabilities, and
 noise is on whole numbers, so that its law is a geometric one whose tails are summed.

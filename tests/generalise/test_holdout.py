@@ -1,4 +1,4 @@
-"""A reusable holdout: what it tells, what that costs, when it ends; and that what it says of the population holds."""
+"""A reusable holdout: its answers, their cost, its end, and statements about the population that hold."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The area under the ROC curve on a holdout: what a row moves, what pairs say, and that the intervals hold."""
+"""The area under the ROC curve on a holdout: the influence of a row, estimates from pairs, and intervals that hold."""
 
 from __future__ import annotations
 

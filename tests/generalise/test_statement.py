@@ -1,4 +1,4 @@
-"""A session says what holds of the population, and by which theorem; or that nothing does."""
+"""The population statement of a session: the bound and its theorem, or that no theorem applies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The transfer theorems as functions: their constants, their way back, and what privacy for add and remove becomes."""
+"""The transfer theorems as functions: their constants, their inverses, and their form for add-remove neighbours."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Exact laws of noise, and tests of draws against them that state how often they err.
+"""Exact laws of noise, and tests of draws against them with stated error rates.
 
 A draw k of a discrete law with distribution F becomes u = F(k−1) + v·P[k], v uniform: uniform on [0, 1], exactly, whatever
 the law. So draws of many scales and grids are tested together, by chi-square on bins that are thin towards the ends.

@@ -1,4 +1,4 @@
-"""Sources of noise that write down what was asked of them and what they gave. They change nothing."""
+"""Sources of noise that record every request and every draw, and change nothing."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Bars, part by part: each is as wide as its proof needs, and no wider than it says.
+"""Bars, part by part: each part is as wide as its proof needs, and no wider.
 
-Most bars are wider than their failures ask for, by union bounds and by Chernoff's. So that they hold is not enough to see one
-shrink. Here every part is worked out again from what it must bound: the tail of a sum of noises, the shares of β, the number
+Most bars are wider than necessary, because of union bounds and Chernoff's bound. So a bar may still hold although it
+shrank. Here every part is computed again from the quantity that it bounds: the tail of a sum of noises, the shares of β, the number
 of statements that hold at once. A part that is a fifth smaller fails, and each test shows that it would.
 """
 

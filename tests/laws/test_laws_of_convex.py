@@ -1,4 +1,4 @@
-"""Convex mechanisms as wholes: every event billed is drawn once, in order, with its own law, and what is drawn reaches the answer."""
+"""Whole convex mechanisms: every billed event is drawn once, in order, with its own law, and the draws reach the answer."""
 
 from __future__ import annotations
 

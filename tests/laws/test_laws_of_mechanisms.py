@@ -1,4 +1,4 @@
-"""Every mechanism publishes what the data say plus noise of the law that it was billed for.
+"""Every mechanism publishes the true values plus noise of the law that was billed.
 
 For each: what it published minus what the data say (worked out here) is on the event's grid, and its law is tested on as many
 draws as tell its scale from half and double of it, from both sources. All of them together tell it from 0.8 and 1.25 times.

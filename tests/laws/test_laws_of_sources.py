@@ -1,4 +1,4 @@
-"""Both sources, through what mechanisms call: scale, grid, tails and independence, and each test against broken sources."""
+"""Both sources of noise, as mechanisms call them: scale, grid, tails and independence, and each test against broken sources."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Killed at any step, and many at once: nothing that was drawn is unbilled, and nothing that was said is lost.
+"""Sessions killed at any step, and many at once: every draw is billed, and no answer is lost.
 
 A sample; ``make crashes`` does hundreds.
 """

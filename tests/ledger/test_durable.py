@@ -1,4 +1,4 @@
-"""A ledger that outlives its session: what is taken up is what was left, by whom it may be, and who may spend how much of it."""
+"""Ledgers that outlive their session: they resume unchanged, for the right owner, and caps limit who may spend how much."""
 
 from __future__ import annotations
 

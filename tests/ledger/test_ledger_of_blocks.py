@@ -1,4 +1,4 @@
-"""Blocks on a ledger that lasts: taken up as they were left, billed once, each on its own account of one chain."""
+"""Blocks on a durable ledger: they resume unchanged, are billed once, and each has its own account on one chain."""
 
 from __future__ import annotations
 

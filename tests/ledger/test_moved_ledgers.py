@@ -1,6 +1,6 @@
-"""A ledger that is not where, or what, it was while sessions are open: put back to an older copy, replaced, linked, without its lock.
+"""Ledgers that change under open sessions: restored from an older copy, replaced, linked, or without their lock.
 
-Nothing is charged that whoever opens the ledger next would not know of, and nobody waits for ever.
+The next reader of the ledger knows every charge, and no session waits forever.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Ledgers of the version before open once their owner accepted the new one: nothing is billed again, and answers repeat.
+"""Ledgers of the version before open once their owner accepts the new one: nothing is billed again, and answers repeat.
 
 ``fixtures/make.py`` made them, with an opening, a block, a cap, free and paid answers, a refused charge and a lost one.
 """

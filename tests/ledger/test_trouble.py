@@ -1,4 +1,4 @@
-"""A ledger away, a full disk, a file that cannot be written, a clock that went back, another who has the turn: a clear refusal,
+"""A missing ledger, a full disk, a read-only file, a clock that went back, a turn that another process has: a clear refusal,
 nothing released, and nothing lost."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Small work goes through arrays and large work through compiled loops, and both come to the same numbers."""
+"""Small work uses arrays and large work uses compiled loops, with the same results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""All mutants, and harm that the design leaves no line for."""
+"""All mutants, and harmful changes that the design leaves no line for."""
 
 from __future__ import annotations
 

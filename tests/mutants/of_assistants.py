@@ -1,4 +1,4 @@
-"""Harm by an assistant: budget spent without a person or beyond the cap, private values in a tool, texts that carry orders."""
+"""Mutants of assistants: spending without a person or beyond the cap, private values in a tool, texts with instructions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Harm to tables that grow: to accounts of blocks, to answers about several, to counts over time."""
+"""Mutants of tables that grow: accounts of blocks, answers about several blocks, counts over time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Harm on the command line and in plans: what is spent unsaid, what is shown, and what is promised."""
+"""Mutants of the command line and of plans: unannounced spending, output, and promises."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Harm in the console and by the client: who is signed in, what a form may do, where a token goes."""
+"""Mutants of the console and of the client: sign-in, forms, and tokens."""
 
 from __future__ import annotations
 

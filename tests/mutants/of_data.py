@@ -1,4 +1,4 @@
-"""Harm to how rows are read and counted."""
+"""Mutants of the code that reads and counts rows."""
 
 from __future__ import annotations
 

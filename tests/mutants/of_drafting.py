@@ -1,4 +1,4 @@
-"""Harm to the drafting of a universe: a price that is too low, or values that are told of one row."""
+"""Mutants of drafts of a universe: a price that is too low, or values of a single row that are named."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Harm to what answers a session: what it measures, its bars, its guard, what it promises, and what it hands over."""
+"""Mutants of engines: measurements, bars, guard, promises, and published state."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Harm to one private model from arrays."""
+"""Mutants of one-shot models from arrays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Harm to what is said of the population, and to the reusable holdout."""
+"""Mutants of statements about the population, and of the reusable holdout."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Harm to ledgers that outlive their process."""
+"""Mutants of durable ledgers."""
 
 from __future__ import annotations
 

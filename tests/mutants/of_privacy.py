@@ -1,4 +1,4 @@
-"""Harm to what a draw is, what it costs and who pays."""
+"""Mutants of events, costs and payment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Harm that passed all tests until one stated the promise: each note is the promise that it breaks."""
+"""Mutants that passed all tests until one stated the promise: each note is the promise that it breaks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Harm to what is asked: a bar about another question, or one that does not follow from those of its parts."""
+"""Mutants of questions: a bar about another question, or a bar that does not follow from those of its parts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Harm to the registration of tables: what is read, what is paid twice, what an upload may be."""
+"""Mutants of the registration of tables: reading, double payment, and uploads."""
 
 from __future__ import annotations
 

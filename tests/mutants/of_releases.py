@@ -1,4 +1,4 @@
-"""Harm in release files: what a file reveals, what it claims, and what a stranger's file could do."""
+"""Mutants of release files: contents, claims, and hostile files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Harm to the service: who is believed, what waits for an owner, what is on the disk before it is given."""
+"""Mutants of the service: identity, approvals, and durability before an answer is sent."""
 
 from __future__ import annotations
 

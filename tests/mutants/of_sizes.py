@@ -1,4 +1,4 @@
-"""Harm to how sizes are judged: what is let through and does not fit, or is refused once it was paid for."""
+"""Mutants of the checks of sizes: work that is accepted and does not fit, or is refused after a charge."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Harm to how databases, folders and clusters are read, and to what is promised to a person with several rows."""
+"""Mutants of readers of databases, folders and clusters, and of the promise to a person with several rows."""
 
 from __future__ import annotations
 

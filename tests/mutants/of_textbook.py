@@ -1,4 +1,4 @@
-"""Harm to the papers' mechanisms, their promises and their judges."""
+"""Mutants of the papers' mechanisms, their promises and their audits."""
 
 from __future__ import annotations
 

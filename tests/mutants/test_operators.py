@@ -1,4 +1,4 @@
-"""Operators find the places that they are for and no others, and a draw changes only where the code does."""
+"""Operators find exactly the places that they are for, and a draw of mutants changes only where the code does."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""No promise of a mechanism is below what no mechanism can reach, and the tables that prove it can be run."""
+"""No promise of a mechanism is below the lower bounds, and the tables that prove these bounds can be run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A plan says what theorems promise, both ways, and what a simulation on public rows showed: it reads no sensitive table."""
+"""A plan states what theorems promise and what a simulation on public rows showed. It reads no sensitive table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An event of secret samples claims exactly what its draws come to, or it is not charged."""
+"""An event of secret samples claims exactly the loss of its draws, or its charge is refused."""
 
 from __future__ import annotations
 

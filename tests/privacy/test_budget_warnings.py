@@ -1,4 +1,4 @@
-"""Words about a budget that is unlikely to be meant, and about arguments of a wrong type: from public facts alone."""
+"""Warnings about a budget that is probably a mistake, and about arguments of a wrong type, from public facts alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Conversions against independent formulas, and dp-accounting called in the one way that is right."""
+"""Conversions against independent formulas, and the right calls of dp-accounting."""
 
 from __future__ import annotations
 

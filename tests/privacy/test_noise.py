@@ -1,4 +1,4 @@
-"""Noise against its exact law, the fast path against the certain one, and no draw handed out twice.
+"""Noise against its exact law, the fast sampler against the exact one, and no draw given twice.
 
 Statistical tests: FALSE_FAIL is the chance that a right sampler fails a test, FALSE_PASS the chance that a sampler whose
 scale is off by WRONG passes it; the number of draws follows from the two.

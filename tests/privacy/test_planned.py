@@ -1,4 +1,4 @@
-"""Gaussian noise that is planned: its price against losses that are computed in other ways, and the two parts of a ledger."""
+"""Planned Gaussian noise: its price against losses computed independently, and the two parts of a ledger."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Events that are priced at one Rényi order: their divergence against laws that are written out, and who may pay."""
+"""Events priced at one Rényi order: their divergence against explicit laws, and the accounts that may pay."""
 
 from __future__ import annotations
 

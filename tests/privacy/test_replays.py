@@ -1,4 +1,4 @@
-"""From entries to the state of a ledger, whatever the log: sums, the charges that a repeated opening meets, and the rest."""
+"""Replay, with every log: sums, the charges of a repeated opening, and the remaining entries."""
 
 from __future__ import annotations
 

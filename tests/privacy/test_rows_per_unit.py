@@ -1,4 +1,4 @@
-"""A budget for persons with k rows, against what k steps from row to row come to."""
+"""A budget for persons with k rows, against the loss of k steps of one row each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A seed is announced wherever it is used, and nothing draws from one that was not asked for.
+"""A seed is announced wherever it is used, and nothing draws from a seed unless the caller gave one.
 
 The tests of this project use seeds throughout, and are told not to warn of them; here the warning is an error, or counted.
 """

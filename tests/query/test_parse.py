@@ -1,4 +1,4 @@
-"""A question as a text is the question that Python would make of it, and nothing else can be said in it."""
+"""A question as a text is the question that Python would make of it, and the text can express nothing else."""
 
 from __future__ import annotations
 

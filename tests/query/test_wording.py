@@ -1,4 +1,4 @@
-"""A bound count that is said again is the same count."""
+"""The wording of a bound count parses to the same count."""
 
 from __future__ import annotations
 

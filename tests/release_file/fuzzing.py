@@ -1,4 +1,4 @@
-"""Files mutated at random, and what reading them comes to: one class of error, memory within the limit, nothing that runs.
+"""Read randomly mutated files: one class of error, memory within the limit, and no code is executed.
 
 `make fuzz-release` reads 20,000 of them and writes docs/fuzz-release.json. `test_hostile_files` reads some hundreds.
 """

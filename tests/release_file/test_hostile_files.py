@@ -1,4 +1,4 @@
-"""A file from a stranger: one class of error, memory within the caller's limit, and nothing that runs."""
+"""Hostile files: one class of error, memory within the caller's limit, and no code is executed."""
 
 from __future__ import annotations
 

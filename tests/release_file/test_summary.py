@@ -1,4 +1,4 @@
-"""A whole table at a glance, for nothing, with bars; and the privacy statement in the community's form."""
+"""Free summaries of a whole table with bars, and the privacy statement in the community's form."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The adversarial assistant has power where nothing protects a row, and stays within the budget where something does."""
+"""The adversarial assistant succeeds if nothing protects a row, and stays within the budget otherwise."""
 
 from __future__ import annotations
 

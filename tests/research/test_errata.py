@@ -1,4 +1,4 @@
-"""The errata: every demonstration fails on what is printed and passes on ours, and the page is what the command writes."""
+"""Errata: every demonstration fails on the printed formula and passes on ours, and the command writes the page."""
 
 from __future__ import annotations
 

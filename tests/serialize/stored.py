@@ -1,4 +1,4 @@
-"""One text of every stored form, made from values alone: the bytes that ledgers, files and clients have today."""
+"""One text of every stored form, made from values alone: the bytes in today's ledgers, files and clients."""
 
 from __future__ import annotations
 

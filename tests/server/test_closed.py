@@ -1,4 +1,4 @@
-"""Closed by default: no route without a right token, nothing of a row in anything that leaves, registers counted alike."""
+"""Closed by default: every route needs a valid token, no reply contains a row, and refusals look alike."""
 
 from __future__ import annotations
 

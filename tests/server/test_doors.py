@@ -1,4 +1,4 @@
-"""One question has one answer, whichever way it is asked: in Python, at the command line, over HTTP, in SQL, by the client."""
+"""One question has one answer in Python, on the command line, over HTTP, in SQL and through the client."""
 
 from __future__ import annotations
 

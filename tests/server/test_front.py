@@ -1,4 +1,4 @@
-"""A front hands requests on, repeats what was cut off under one key, and passes on nothing that it should not."""
+"""A front forwards requests, repeats interrupted ones under one key, and forwards nothing else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A front with a token gives the engine's free answers, decides nothing about people, and its token opens nothing else."""
+"""A front with a token gives the engine's free answers and decides nothing about people. Its token opens nothing else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A ledger that was restored from an older copy is noticed by a head that is kept elsewhere."""
+"""A head kept elsewhere shows that a ledger was restored from an older copy."""
 
 from __future__ import annotations
 

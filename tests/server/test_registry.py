@@ -1,4 +1,4 @@
-"""The registry: who may read it, what it keeps of whom, and how changes are written together."""
+"""The registry: access, stored facts about people, and group commits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answers are about what was asked: the truth on the raw values lies in the bar, whatever the bins, and however it was asked."""
+"""Answers are about the question as asked: the truth on raw values lies in the bar, whatever the bins and the wording."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A price is what is then paid, also where parts of a question were answered before."""
+"""A price equals the later charge, even if parts of a question were answered before."""
 
 from __future__ import annotations
 

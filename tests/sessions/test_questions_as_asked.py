@@ -1,4 +1,4 @@
-"""Questions on a made-up table of raw values: what they mean, what they cost, and what is refused."""
+"""Questions on a made-up table of raw values: meaning, cost and refusals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Statements at random, from a grammar that holds what is supported and much that is not."""
+"""Random statements, from a grammar of supported SQL and much unsupported SQL."""
 
 from __future__ import annotations
 

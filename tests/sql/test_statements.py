@@ -1,4 +1,4 @@
-"""Statements at random: what is accepted means what DuckDB says it means, and nothing crashes."""
+"""Random statements: accepted ones have DuckDB's results, and none crashes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""True, false and NULL: a condition holds of the records, and HAVING of the groups, of which DuckDB says that it does, and of no other."""
+"""True, false and NULL: WHERE keeps the same records, and HAVING the same groups, as DuckDB."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Convex minimization queries: the claims and the theorem of Ullman's paper, and what its printed listing gets wrong.
+"""Convex minimization queries: the claims and the theorem of Ullman's paper, and the error in its printed listing.
 
 Theorem 3.8 promises success with probability at least 1 − β. With β = 0.1 games are played until they tell: a mechanism
 that keeps the promise fails the test with probability at most 10⁻⁶, and one that breaks it three times as often as allowed

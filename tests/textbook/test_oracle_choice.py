@@ -1,5 +1,5 @@
-"""The oracle that each convex question gets: the localized one's rates and bound, the choice among all, and the promise
-that what opens is answered.
+"""The choice of an oracle for each convex question: the rates and the bound of the localized oracle, and the promise
+that an opened session answers.
 
 A bound that holds except with probability β₀ = 10⁻⁷ is tested on 8 runs, and fails by chance once in 10⁶ times. It is a
 worst case: a bill of half the noise is noticed by the test of the unit, not by this one.

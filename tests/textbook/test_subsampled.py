@@ -1,4 +1,4 @@
-"""Statistical queries from a few rows at random: what they cost, how right they are, and Theorem 5 on simulated populations.
+"""Statistical queries from a few random rows: cost, accuracy, and Theorem 5 on simulated populations.
 
 Accuracy: each promise holds but with probability β. The number of runs and the failures allowed among them are the smallest for
 which a mechanism that keeps the promise fails the test with probability at most 10⁻⁶, and one that breaks it three times as often

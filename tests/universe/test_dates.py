@@ -1,4 +1,4 @@
-"""Dates in bins, flags with words of their own, missing values as a cell: what is declared, and how it is asked for."""
+"""Dates in bins, flags with their own words, missing values as a cell: declarations and questions."""
 
 from __future__ import annotations
 

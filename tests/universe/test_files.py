@@ -1,4 +1,4 @@
-"""A universe in a file that people read and write: what is read is what was written."""
+"""A universe in a file that people read and write comes back as it was written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The public universe: declaring, coding predicates, and refusing what it does not know."""
+"""The public universe: declarations, coded predicates, and refusals of undeclared values."""
 
 from __future__ import annotations
 
