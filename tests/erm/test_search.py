@@ -137,6 +137,8 @@ def test_an_account_without_enough_is_refused_before_a_row_is_read() -> None:
     [
         ({"candidates": []}, "candidates must be models of hr.erm"),
         ({"candidates": [object()]}, "candidates must be models of hr.erm"),
+        # a search in a search: what it costs is known at one Rényi order, and the bill of the outer one uses two
+        ({"candidates": [hr.erm.PrivateSearch(classifiers(), BUDGET)]}, "candidates must be models of hr.erm"),
         ({"budget": hr.Budget(1.0, 0.0)}, "delta above 0"),
         ({"budget": hr.Budget(1.0, 1e-6, rows_per_unit=2)}, "one row a person"),
         ({"validation": 1.0}, "validation must be between 0 and 1"),
@@ -172,6 +174,23 @@ def test_a_solver_with_a_delta_of_its_own_is_refused() -> None:
 
     with pytest.raises(BudgetExceeded):
         hr.erm.PrivateSearch([Other(BUDGET, classes=[0, 1])], BUDGET).fit(X, Y)
+
+
+@pytest.mark.parametrize("rows", range(4))
+def test_a_private_number_of_rows_raises_nothing_however_few_train_or_score(rows) -> None:
+    given = {"expected_rows": 100}
+    models = [hr.erm.LogisticRegression(COMING, classes=[0, 1], **given), hr.erm.Ridge(COMING, **given)]
+    for seed in range(4):  # one of the two parts is empty in more than half of all splits of three rows
+        one = hr.erm.PrivateSearch([*models, hr.erm.Lasso(COMING, **given)], COMING, runs=2, random_state=seed)
+        assert one.fit(np.ones((rows, 2)), np.ones(rows)).best_index_ in (0, 1, 2)
+
+
+@pytest.mark.parametrize("rows", [0, 1])
+def test_too_few_rows_to_train_and_to_score_are_refused_before_anything_is_spent(rows) -> None:
+    account = hr.Accountant(BUDGET)
+    with pytest.raises(InvalidInput, match="two rows"):
+        hr.erm.PrivateSearch(classifiers(), BUDGET, ledger=account).fit(np.ones((rows, 3)), np.ones(rows))
+    assert account.spent == 0
 
 
 def test_rows_with_undeclared_values_raise_nothing() -> None:

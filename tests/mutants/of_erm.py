@@ -122,17 +122,17 @@ erm(
     AUTO + "by_theory_it_runs_the_solver_of_the_least_promise",
 )  # fmt: skip
 erm(
-    "E20", "estimators.py::_Linear._payment", "every class spends the whole budget",
+    "E20", "estimators.py::LinearModel._payment", "every class spends the whole budget",
     'return {"budget": Accountant(self.budget), "spend": self.budget.total / parts}', 'return {"budget": self.budget}',
     ESTIMATORS + "several_classes_share_one_budget",
 )  # fmt: skip
 erm(
-    "E63", "estimators.py::_Linear._payment", "a fit is not charged to the ledger it was given",
+    "E63", "estimators.py::LinearModel._payment", "a fit is not charged to the ledger it was given",
     'return {"budget": self.ledger, "spend"', 'return {"budget": Accountant(self.budget), "spend"',
     ESTIMATORS + "every_fit_is_charged_to_the_ledger_whichever_clone_it_is_of",
 )  # fmt: skip
 erm(
-    "E64", "estimators.py::_Linear._require_payer", "a fit of several classes spends what is left before it is refused",
+    "E64", "estimators.py::LinearModel._require_payer", "a fit of several classes spends what is left before it is refused",
     "if self.budget.total > self.ledger.remaining * (1 + 1e-12):", "if False:",
     ESTIMATORS + "a_fit_that_does_not_fit_spends_nothing",
 )  # fmt: skip
@@ -417,7 +417,7 @@ erm(
     ESTIMATORS + "classes_that_are_one_number_are_refused_whatever_the_rows",
 )  # fmt: skip
 erm(
-    "E84", "estimators.py::_Linear._read", "where n is private a ridge is scaled by it, and what is refused depends on it",
+    "E84", "estimators.py::LinearModel._read", "where n is private a ridge is scaled by it, and what is refused depends on it",
     "return features, labels, public_rows(labels.size, self.expected_rows, self.budget)", "return features, labels, labels.size",
     ESTIMATORS + "the_message_about_a_missing_guess_does_not_depend_on_the_number_of_rows",
 )  # fmt: skip

@@ -982,6 +982,20 @@ renyi(
     "receipt = payer.charge(event, why=\"private search\"); receipt.released(lambda: 1, True)",
     SEARCH + "the_bill_is_the_whole_budget_and_is_what_is_spent",
 )  # fmt: skip
+renyi(
+    "RE16", "../erm/search.py::_score", "an error says that no row scores, where the number of rows is private",
+    "if y.size == 0:", "if y.size < 0:", SEARCH + "a_private_number_of_rows_raises_nothing_however_few_train_or_score",
+)  # fmt: skip
+renyi(
+    "RE17", "../erm/search.py::PrivateSearch._event", "a search is a candidate, whose loss has no bound at the second order of the bill",
+    "any(not isinstance(each, LinearModel) for each in self.candidates)", "any(not hasattr(each, \"ledger\") for each in self.candidates)",
+    SEARCH + "what_makes_no_search_is_refused",
+)  # fmt: skip
+renyi(
+    "RE18", "../erm/search.py::PrivateSearch.fit", "a table that is too small for a search is charged, and then refused",
+    "labels.size < 2:", "labels.size < 0:",
+    SEARCH + "too_few_rows_to_train_and_to_score_are_refused_before_anything_is_spent",
+)  # fmt: skip
 
 PRIVACY = [
     *renyi.mutants,

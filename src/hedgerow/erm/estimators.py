@@ -78,7 +78,7 @@ class _Unaccounted:
 _unaccounted = _Unaccounted()
 
 
-class _Linear(BaseEstimator):  # type: ignore[misc]
+class LinearModel(BaseEstimator):  # type: ignore[misc]
     """A linear model ⟨x, coef⟩ + intercept, fitted by a private solver."""
 
     def __sklearn_tags__(self) -> Any:
@@ -167,7 +167,7 @@ class _Linear(BaseEstimator):  # type: ignore[misc]
 
 
 @renamed_arguments(rows="expected_rows")
-class _Classifier(ClassifierMixin, _Linear):  # type: ignore[misc]
+class _Classifier(ClassifierMixin, LinearModel):  # type: ignore[misc]
     """A linear classifier: one model for two classes, one model per class for more."""
 
     def __init__(
@@ -293,7 +293,7 @@ class LinearSVC(_Classifier):
 
 
 @renamed_arguments(rows="expected_rows")
-class _Regressor(RegressorMixin, _Linear):  # type: ignore[misc]
+class _Regressor(RegressorMixin, LinearModel):  # type: ignore[misc]
     """A linear regression.
 
     Targets are clipped to [−label_bound, label_bound] and scaled by it, so ``radius`` has no units of y.

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from hedgerow._checks import number
 from hedgerow._extras import extra
 from hedgerow.erm import values
-from hedgerow.erm.estimators import code_labels, flat_labels
+from hedgerow.erm.estimators import LinearModel, code_labels, flat_labels
 from hedgerow.errors import BudgetExceeded, InvalidInput
 from hedgerow.privacy.allowance import Allowance, Amount
 from hedgerow.privacy.budget import Budget
@@ -145,7 +145,7 @@ class PrivateSearch(BaseEstimator):  # type: ignore[misc]
                 f"budget must be a Budget with a delta above 0 and one row a person. Found {self.budget!r}. Use "
                 "Budget(1.0, 1e-6)."
             )
-        if not self.candidates or any(not hasattr(each, "ledger") for each in self.candidates):
+        if not self.candidates or any(not isinstance(each, LinearModel) for each in self.candidates):
             raise InvalidInput(
                 "candidates must be models of hr.erm, one at least. Found none, or another kind. Use such as hr.erm.Ridge(budget)."
             )
@@ -186,6 +186,8 @@ class PrivateSearch(BaseEstimator):  # type: ignore[misc]
         features, labels = values.matrix(X), values.column(flat_labels(y))
         if labels.size != features.shape[0]:
             raise InvalidInput("y must have one label for each row of X. Found a different number. Match the lengths.")
+        if self.budget.neighbours == "replace" and labels.size < 2:
+            raise InvalidInput("X must have at least two rows, to train and to score. Found fewer. Add rows.")
         if self._payer.neighbours != self.budget.neighbours:
             raise InvalidInput("budget must have the neighbours of the ledger's. Found others. Match them.")
         payer = Allowance.of(self.budget) if self.ledger is None else Allowance.of(self.ledger, self.budget.total)
@@ -254,6 +256,8 @@ def _score_noise(each: float) -> Gaussian:
 
 def _score(model: Any, X: Any, y: NDArray[Any]) -> float:
     """Return the number of right classes, or Σ 1 − |prediction − target|/(2·label_bound). Private."""
+    if y.size == 0:  # scikit-learn refuses to predict for no rows, and how many rows score is private
+        return 0.0
     found = np.asarray(model.predict(X))
     if hasattr(model, "classes_"):
         return float(np.count_nonzero(code_labels(y, model.classes_) == code_labels(found, model.classes_)))
