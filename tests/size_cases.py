@@ -78,6 +78,10 @@ def questions(universe: Any) -> Iterator[tuple[str, Any]]:
         yield f"variance {name}", lambda name=name: hr.variance(name)
         yield f"range {name}", lambda name=name: hr.count({name: (None, 10)})
         yield f"edges {name}", lambda name=name: hr.histogram(name, edges=[0, 1, 2, 5, 10])
+        event = hr.count({universe.names[-1]: universe[universe.names[-1]].labels[0]})
+        yield f"survival {name}", lambda name=name, event=event: hr.survival(name, event)
+        yield f"trend {name}", lambda name=name, event=event: hr.trend(event, name)
+        yield f"ratio {name}", lambda name=name, event=event: hr.ratio(hr.mean(name), hr.mean(name, where=event))
     for a, b in itertools.islice(itertools.combinations(universe.names, 2), 3):
         one = {name: universe[name].labels[0] for name in (a, b)}
         yield f"pair {a} {b}", lambda a=a, b=b: hr.marginal(a, b)
@@ -87,6 +91,27 @@ def questions(universe: Any) -> Iterator[tuple[str, Any]]:
         yield (
             f"difference {a} {b}",
             lambda a=a, b=b, one=one: hr.difference(hr.count({a: one[a]}), hr.count({b: one[b]})),
+        )
+        yield f"cramers {a} {b}", lambda a=a, b=b: hr.cramers_v(a, b)
+        part = hr.count({b: universe[b].labels[0]})
+        yield f"compare {a} {b}", lambda a=a, part=part: hr.compare(hr.group_by(a).share(part))
+        yield (
+            f"compare with one {a} {b}",
+            lambda a=a, part=part: hr.compare(
+                hr.group_by(a).share(part), against=universe[a].labels[0], measure="odds ratio"
+            ),
+        )
+        yield (
+            f"relative {a} {b}",
+            lambda a=a, part=part: hr.relative_risk(
+                part, hr.count({a: universe[a].labels[0]}), ~hr.count({a: universe[a].labels[0]})
+            ),
+        )
+        yield (
+            f"odds {a} {b}",
+            lambda a=a, part=part: hr.odds_ratio(
+                part, hr.count({a: universe[a].labels[0]}), ~hr.count({a: universe[a].labels[0]})
+            ),
         )
     for a, b in itertools.islice(itertools.combinations(numeric, 2), 3):
         yield f"correlation {a} {b}", lambda a=a, b=b: hr.correlation(a, b)
@@ -122,6 +147,10 @@ def of_session(session: Any, wanted: str | None) -> Iterator[tuple[str, Step]]:
         f"SELECT DISTINCT {names[0]} FROM data",
     ):
         yield f"sql {select}", lambda select=select: session.sql(select)
+    yield "associations", lambda: session.associations()
+    yield "many associations", lambda: session.associations(10**9)
+    yield "describe", lambda: (session.describe(), session.statement())
+    yield "public view", lambda: (session.public_view().describe(), session.public_view().ask(hr.marginal(*names)))
     yield "synthetic", lambda: session.synthetic(50)
     yield "many synthetic", lambda: session.synthetic(10**13)
     yield "report", lambda: (session.report().html, str(session), repr(session), session.certificate)
@@ -155,7 +184,13 @@ def session_steps(case: dict[str, Any], paying: Paying) -> Iterator[tuple[str, S
     opened = []
 
     def release() -> None:
-        workload = {"": None, "pairs": hr.marginals(2), "conjunctions": hr.conjunctions(2)}[case.get("workload", "")]
+        ball, a, b = hr.L2Ball(1.0), universe.names[0], universe.names[-1]
+        workload = {
+            "": None, "pairs": hr.marginals(2), "conjunctions": hr.conjunctions(2), "all": [hr.marginal(*universe.names)],
+            "counts": [hr.count({a: universe[a].labels[0]}), hr.count({b: universe[b].labels[0]})],
+            "fit": [hr.minimize(hr.losses.Huber(target=a, features=[b]), ball)],
+            "onehot": [hr.minimize(hr.losses.Squared(target=a, features=[b], onehot=[b]), ball)],
+        }[case.get("workload", "")]  # fmt: skip
         opened.append(
             hr.release(
                 frame, universe=universe, budget=budget, method=case["method"], workload=workload, seed=1,

@@ -226,3 +226,19 @@ def test_a_page_without_a_part_or_with_another_constant_is_found() -> None:
 
 def test_constants_are_found_on_the_pages() -> None:
     assert sum(len(constants_of(page.read_text())) for page in PAGES) >= 25
+
+
+CUTS = re.compile(r"np\.clip|\.clip\(|np\.minimum|into_ball\(|\.project\(|capped_sum\(|whiten_sum\(")
+SEES_ROWS = ("data", "drafting", "erm", "textbook", "generalise", "privacy", "engine", "convex/solver")
+
+
+def test_every_module_that_cuts_or_projects_beside_rows_or_noise_is_on_the_page_of_cuts() -> None:
+    page = (PROOFS / "cuts_and_projections.md").read_text()
+    found = [
+        path.relative_to(PACKAGE).as_posix()
+        for folder in SEES_ROWS
+        for path in sorted((PACKAGE / folder).rglob("*.py"))
+        if CUTS.search(path.read_text())
+    ]
+    assert len(found) > 30
+    assert [name for name in found if f"`{name}`" not in page] == []

@@ -21,6 +21,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow import _memory
 from hedgerow._types import Array, Names
 from hedgerow.errors import InvalidInput
 from hedgerow.query.composed import ComposedQuestion, Ends, LinearKnowledge
@@ -89,7 +90,7 @@ class BoundAssociation(ComposedQuestion):
 
     def _marks(self) -> Iterator[dict[str, NDArray[np.bool_]]]:
         """Yield the masks of every cell, then of every value of the first and of the second attribute."""
-        first, second = ([mask == 1 for mask in np.eye(size)] for size in self.shape)
+        first, second = ([np.arange(size) == place for place in range(size)] for size in self.shape)
         for row in first:
             for column in second:
                 yield {self.pair[0]: row, self.pair[1]: column}
@@ -144,7 +145,7 @@ def canonical_scores(table: Array) -> tuple[Array, Array]:
     shares = np.maximum(table, 0.0) + 1e-12
     shares = shares / shares.sum()
     a, b = shares.sum(axis=1), shares.sum(axis=0)
-    left, _, right = np.linalg.svd((shares - np.outer(a, b)) / np.sqrt(np.outer(a, b)))
+    left, _, right = np.linalg.svd((shares - np.outer(a, b)) / np.sqrt(np.outer(a, b)), full_matrices=False)
     scores = []
     for vector, margin in ((left[:, 0], a), (right[0], b)):
         score = np.round(np.clip(vector / np.sqrt(margin), -FARTHEST, FARTHEST) * GRID) / GRID
@@ -199,6 +200,9 @@ class PairAssociation(OfRecords):
             )
         bound = BoundAssociation(universe, pair, among)
         require_table(bound.names, universe.sizes(bound.names))
+        _memory.require_listing(
+            "An association", math.prod(bound.shape), sum(bound.shape), "Declare coarser bins, or fewer values"
+        )
         return bound
 
     def __repr__(self) -> str:

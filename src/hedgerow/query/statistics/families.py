@@ -56,7 +56,8 @@ class GroupContrast(Statistic):
         """Bind one comparison for each pair of groups."""
         assert isinstance(self.of, GroupedQuestion)
         (name,) = self.of.attributes
-        ((_, labels),), parts = self.of.axes(universe), self.of.parts(universe).tolist()
+        parts = self.of.parts(universe).tolist()  # which refuses too many groups, before their masks are listed
+        ((_, labels),) = self.of.axes(universe)
         pairs: Sequence[tuple[int, int]]
         axis: tuple[str, tuple[Any, ...]]
         if self.against is None:
