@@ -94,6 +94,10 @@ PROMISES: tuple[Promise, ...] = (
     Promise("Privacy", "A one-shot fit costs what it bills, for any number of rows and any public guess of it", (
         proof("cuts_and_projections"), proof("erm_whitened_descent"), tests("tests/exact/test_exact_erm.py"), audited("ERM"),
     )),
+    Promise("Privacy", "Rounds that pay for hits, and a search among private models, cost what they bill", (
+        proof("hits"), proof("private_search"), tests("tests/privacy/test_renyi_events.py"), tests("tests/erm/test_search.py"),
+        tests("tests/engine/test_hits.py"), audited("rounds of hits", "random number of runs", "a private search"),
+    )),
     Promise("Privacy", "Secret samples amplify as billed", (
         proof("amplification"), tests("tests/exact/test_exact_sampling.py"), audited("sample", "of 4 rows", "sampling counting"),
     )),

@@ -74,6 +74,17 @@ def test_a_ledger_of_hits_is_resumed_with_the_rounds_that_it_had_left(tmp_path) 
         opened(ledger=url, pay_for_hits=False)
 
 
+def test_an_analyst_under_a_cap_opens_no_round_of_hits_and_is_answered_all_the_same(tmp_path) -> None:
+    url = f"sqlite:///{tmp_path}/capped.ledger"
+    opened(ledger=url).ledger.cap("ana", 0.5)
+    with opened(ledger=url, analyst="ana") as session:
+        spent = session.spent
+        answers = session.ask_all(ASKED[:20], progress=False)
+        assert session.spent == spent and all(np.isfinite(answer.value) for answer in answers)
+        session.ask(ASKED[0], within=0.01)
+        assert session.spent > spent
+
+
 @pytest.mark.parametrize("budget", [hr.Budget(1.0, 0.0), hr.Budget(1.0, 1e-9, rows_per_unit=2)])
 def test_a_budget_that_cannot_price_hits_is_refused_before_anything_is_spent(budget) -> None:
     account = hr.Accountant(budget)

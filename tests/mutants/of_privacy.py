@@ -996,6 +996,16 @@ renyi(
     "labels.size < 2:", "labels.size < 0:",
     SEARCH + "too_few_rows_to_train_and_to_score_are_refused_before_anything_is_spent",
 )  # fmt: skip
+renyi(
+    "RE19", "../ledger/caps.py::Caps.require", "rounds of hits are charged to a cap, which converts at an order at which they have no bound",
+    "if any(isinstance(event, RenyiEvent) for event in planned):", "if False:",
+    RENYI + "nothing_that_is_priced_at_the_budgets_order_is_charged_under_a_cap",
+)  # fmt: skip
+renyi(
+    "RE20", "../ledger/caps.py::_largest_cost", "a cap that comes after rounds of hits believes their price",
+    "return budget.total", "return budget.cost(event)",
+    RENYI + "nothing_that_is_priced_at_the_budgets_order_is_charged_under_a_cap",
+)  # fmt: skip
 
 PRIVACY = [
     *renyi.mutants,

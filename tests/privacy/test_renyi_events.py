@@ -7,9 +7,11 @@ import math
 
 import numpy as np
 import pytest
+from fresh_ledgers import sqlite_url
 
 from hedgerow.audit import exact
 from hedgerow.errors import BudgetExceeded, InvalidInput
+from hedgerow.ledger import opened
 from hedgerow.privacy import conversion, renyi_events
 from hedgerow.privacy.allowance import Allowance, Amount
 from hedgerow.privacy.budget import Budget
@@ -275,3 +277,24 @@ def test_one_call_may_be_paid_for_by_a_budget() -> None:
     call.charge(RandomRuns(1e-4, 5.0, 0.0))
     assert 0 < call.ledger.spent <= BUDGET.epsilon
     assert renyi_events.MOST_RUNS >= 100
+
+
+@pytest.mark.parametrize("event", [HitRound(1.0, 0.003), RandomRuns(1e-4, 10.0, 0.0)])
+def test_nothing_that_is_priced_at_the_budgets_order_is_charged_under_a_cap(event) -> None:
+    """A cap is an ε by itself, which converts at an order of its own. There a round of hits may have no bound at all."""
+    assert BUDGET.cost(event) < 0.3 * BUDGET.total
+    small = Budget(0.02, BUDGET.delta)
+    assert HitRound(1.0, 0.003).divergence(small.order) == math.inf
+    url = sqlite_url()
+    opened(url, BUDGET).charge(event)  # on everybody's behalf
+    ana, ben = opened(url, BUDGET, who="ana"), opened(url, BUDGET, who="ben")
+    ben.charge(event)
+    ben.cap("ana", 0.5)
+    ana.refresh()
+    assert not ana.affords(event)
+    with pytest.raises(BudgetExceeded, match="under the cap of 'ana'"):
+        ana.charge(event)
+    ana.charge(Gaussian(1.0, 1 / math.sqrt(0.02 * BUDGET.total)))
+    ben.cap("ben", 0.5)  # a cap that comes later is spent, whatever the order of the events
+    ben.refresh()
+    assert ben.remaining == 0 and ana.remaining > 0

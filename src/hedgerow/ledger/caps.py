@@ -14,6 +14,7 @@ from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.entry import Entry
 from hedgerow.privacy.events import Event, Planned
 from hedgerow.privacy.filter import FIT, Filter, Standing
+from hedgerow.privacy.renyi_events import RenyiEvent
 
 ALL = "*"  # the name of the cap of all analysts together
 EVERYBODY = ""  # the analyst on whose behalf a session is opened: what is learned then serves everybody
@@ -75,11 +76,17 @@ class Caps:
         """Refuse events beyond a cap."""
         more = sum(map(Fraction, costs), Fraction(0))
         for name, cap, spent in self._above():
-            # The price of planned noise is for the whole budget, while a cap is an ε by itself.
+            # Prices of planned noise, and of what is priced at one Rényi order, are for the whole budget. A cap is an ε
+            # by itself, which converts at another order.
             if any(isinstance(event, Planned) for event in planned):
                 raise BudgetExceeded(
                     f"Planned noise must be charged on everybody's behalf. Found it under the cap of {name!r}. Charge "
                     "the noise as it is."
+                )
+            if any(isinstance(event, RenyiEvent) for event in planned):
+                raise BudgetExceeded(
+                    "An event that is priced at one Rényi order must be charged on everybody's behalf. Found it under "
+                    f"the cap of {name!r}. Use another event."
                 )
             if spent + more > cap * (1 + FIT):
                 raise BudgetExceeded(
@@ -119,10 +126,17 @@ def of_a_cap(budget: Budget, entry: Entry) -> Fraction:
     """Return how much an entry takes of a cap.
 
     A cap is an ε by itself. The price of planned noise is for the whole budget, so under a cap planned noise counts
-    with its full ρ.
+    with its full ρ. What is priced at the budget's Rényi order may have no bound at a cap's, so it takes all of a cap
+    that is set later.
     """
-    costs = (e.continuous_rho if isinstance(e, Planned) else budget.cost(e) for e in entry.events)
-    return sum(map(Fraction, costs), Fraction(0))
+    return sum((Fraction(_largest_cost(budget, event)) for event in entry.events), Fraction(0))
+
+
+def _largest_cost(budget: Budget, event: Event) -> float:
+    """Return what an event costs under any cap."""
+    if isinstance(event, RenyiEvent):
+        return budget.total
+    return event.continuous_rho if isinstance(event, Planned) else budget.cost(event)
 
 
 def cap_in(line: Line, budget: Budget) -> dict[str, float]:
