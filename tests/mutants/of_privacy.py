@@ -989,7 +989,7 @@ renyi(
 renyi(
     "RE17", "../erm/search.py::PrivateSearch._event", "a search is a candidate, whose loss has no bound at the second order of the bill",
     "any(not isinstance(each, LinearModel) for each in self.candidates)", "any(not hasattr(each, \"ledger\") for each in self.candidates)",
-    SEARCH + "what_makes_no_search_is_refused",
+    SEARCH + "arguments_that_make_no_search_are_refused",
 )  # fmt: skip
 renyi(
     "RE18", "../erm/search.py::PrivateSearch.fit", "a table that is too small for a search is charged, and then refused",
