@@ -1097,12 +1097,12 @@ promises(
     "engine/test_offline_releases.py::test_mwem_promises_its_workload_if_it_stopped",
 )  # fmt: skip
 promises(
-    "H02", "engine/release.py::ReleaseEngine.marginal", "a marginal has a bar though none is proved for some of its cells",
+    "H02", "engine/offline_answers.py::ReleaseEngine.marginal", "a marginal has a bar though none is proved for some of its cells",
     "error = None if None in errors else self.error", "error = self.error",
     RELEASE + "a_release_promises_nothing_of_what_was_not_in_its_workload",
 )  # fmt: skip
 promises(
-    "H03", "engine/release.py::ReleaseEngine.linear", "a release promises 3α of every question",
+    "H03", "engine/offline_answers.py::ReleaseEngine.linear", "a release promises 3α of every question",
     "error = self.error if query.key in self.promised else None", "error = self.error",
     RELEASE + "a_release_promises_nothing_of_what_was_not_in_its_workload",
 )  # fmt: skip
@@ -1150,7 +1150,7 @@ promises(
 
 MATRIX = "engine/test_matrix.py::test_"
 promises(
-    "H26", "engine/matrix.py::MatrixPlan.bar", "a bar holds for one number of the workload, not for all",
+    "H26", "engine/matrix_answers.py::MatrixPlan.bar", "a bar holds for one number of the workload, not for all",
     "math.log(2 * self.promised / self.beta)", "math.log(2 / self.beta)",
     MATRIX + "the_errors_are_those_that_were_known_beforehand",
 )  # fmt: skip
@@ -1165,8 +1165,8 @@ promises(
     MATRIX + "the_errors_are_those_that_were_known_beforehand",
 )  # fmt: skip
 promises(
-    "H29", "engine/matrix.py::MatrixEngine.linear", "a question outside the workload has a bar",
-    "error = float(self._plan.bar(deviation)) if promised else None", "error = float(self._plan.bar(deviation))",
+    "H29", "engine/matrix_answers.py::MatrixEngine.linear", "a question outside the workload has a bar",
+    "error = float(self.plan.bar(deviation)) if promised else None", "error = float(self.plan.bar(deviation))",
     MATRIX + "a_release_spends_the_whole_budget_and_promises_the_workload_alone",
 )  # fmt: skip
 promises(
@@ -1175,7 +1175,7 @@ promises(
     "planning/test_plan.py::test_a_bound_without_a_constant_is_not_stated_as_a_limit",
 )  # fmt: skip
 promises(
-    "H20", "engine/release.py::ConvexReleaseEngine.minimize", "the θ of an undeclared loss has a promise",
+    "H20", "engine/offline_answers.py::ConvexReleaseEngine.minimize", "the θ of an undeclared loss has a promise",
     "if theta is None:", "if False:",
     "engine/test_offline_releases.py::test_the_convex_release_is_within_its_promise_on_declared_losses",
 )  # fmt: skip

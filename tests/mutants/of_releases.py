@@ -26,17 +26,17 @@ releases(
 )  # fmt: skip
 releases(
     "RF4", "container.py::_require_members", "a bomb is unpacked",
-    "if sum(sizes.values()) > limit:", "if len(sizes) > limit:",
+    "if sum(sizes.values()) * COPIES > limit:", "if len(sizes) * COPIES > limit:",
     HOSTILE + "a_bomb_is_refused_before_it_is_unpacked",
 )  # fmt: skip
 releases(
     "RF5", "container.py::_with_arrays.filled", "one array that is referred to often takes any amount of memory",
-    "if placed > limit:", "if placed < 0:",
+    "if placed * COPIES > limit:", "if placed * COPIES < 0:",
     HOSTILE + "an_array_that_is_referred_to_often_counts_as_often",
 )  # fmt: skip
 releases(
-    "RF6", "document.py::_table", "parameters that are no numbers are read",
-    "found.shape != shape or not np.isfinite(found).all()", "found.shape != shape",
+    "RF6", "values.py::read_table", "parameters that are no numbers are read",
+    "found.shape != shape or not are_ordinary(found)", "found.shape != shape",
     HOSTILE + "a_flaw_is_refused_by_one_error",
 )  # fmt: skip
 releases(
@@ -110,4 +110,24 @@ releases(
     "RF21", "../cli/file.py::File.is_practical", "commands that spend nothing read the table where a table chooses the profile",
     'profile == "practical" or isinstance(profile, hr.Practical)', 'profile == "practical"',
     WITHOUT + "a_drafted_file_with_a_table_for_its_profile_does_without_the_table",
+)  # fmt: skip
+releases(
+    "RF22", "container.py::_parse", "a short text takes any amount of memory once it is parsed",
+    "sum(size * data.count(mark) for mark, size in MARKS.items()) > limit:", "0 > limit:",
+    HOSTILE + "many_small_values_are_refused_before_they_take_more_memory_than_the_limit",
+)  # fmt: skip
+releases(
+    "RF23", "container.py::unpack", "a directory of a million entries is read into memory",
+    "if data.count(ENTRY_MARK) * ENTRY > limit:", "if data.count(ENTRY_MARK) < 0:",
+    HOSTILE + "a_directory_of_many_members_is_refused_before_it_is_read",
+)  # fmt: skip
+releases(
+    "RF24", "offline.py::write_offline", "a published release of declared losses promises what the mechanism did not",
+    'None if public.alpha is None else write_number("error", public.alpha)', "0.0",
+    PUBLISHED + "a_release_of_every_method_gives_the_same_bits_from_the_file",
+)  # fmt: skip
+releases(
+    "RF25", "offline.py::_read_matrix", "a stranger's file promises a table that its residuals do not cover",
+    "_require_closed(universe, sets, [*asked, *(query.attributes for query in others)])", "_require_closed(universe, sets, [])",
+    HOSTILE + "a_flaw_of_an_offline_release_is_refused_by_one_error",
 )  # fmt: skip

@@ -62,6 +62,18 @@ def question(rng: np.random.Generator) -> hr.Query:
     return kinds[rng.integers(len(kinds))]()
 
 
+def tiny_questions() -> list[hr.Query]:
+    """Every kind of question about two columns, which a table of all tables allows."""
+    female, smokes = hr.count(sex="F"), hr.count(smoker=True)
+    return [
+        female, smokes & female, hr.any_of(female, smokes), hr.marginal("sex", "smoker"), hr.marginal("sex"),
+        hr.share(smokes, female), hr.mean("smoker", where=female), hr.parity("sex", "smoker"),
+        hr.difference(hr.share(smokes, female), hr.share(smokes, hr.count(sex="M"))), hr.cramers_v("sex", "smoker"),
+        hr.odds_ratio(smokes, female, hr.count(sex="M")),
+        hr.minimize(hr.losses.Logistic(target="smoker", features=["sex"]), over=hr.L2Ball(1.0)),
+    ]  # fmt: skip
+
+
 def questions(many: int, seed: int) -> list[hr.Query]:
     rng = np.random.default_rng(seed)
     return [*(question(rng) for _ in range(many)), LOGISTIC, SQUARED]
@@ -97,6 +109,21 @@ def mwem(budget: hr.Budget) -> hr.Session:
     return hr.release(frame(), universe=SMALL, budget=budget, workload=hr.marginals(1), method="mwem", seed=1)
 
 
+def matrix(budget: hr.Budget) -> hr.Session:
+    workload = [hr.marginal("age", "sex"), hr.marginal("region"), hr.mean("age", where=hr.count(smoker=True))]
+    return hr.release(frame(), universe=SMALL, budget=budget, workload=workload, method="matrix", seed=1)
+
+
+def convex(budget: hr.Budget) -> hr.Session:
+    return hr.release(frame(), universe=SMALL, budget=budget, workload=[LOGISTIC, SQUARED], method="convex", seed=1)
+
+
+def small_db(budget: hr.Budget) -> hr.Session:
+    tiny = frame(400)[["sex", "smoker"]]
+    return hr.release(tiny, universe=TINY, budget=budget, workload=hr.marginals(2), method="small_db", seed=1)
+
+
+TINY = hr.Universe(sex=SMALL["sex"], smoker=hr.Flag())
 REPLACE, ADD_REMOVE = hr.Budget(1.0, 1e-6), hr.Budget(1.0, 1e-6, "add-remove")
 PURE = hr.Budget(1.0, 0.0)
 

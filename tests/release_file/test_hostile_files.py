@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import copy
+import functools
 import json
+import tempfile
 import tracemalloc
 import zipfile
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from fuzzing import LIMIT, fuzzed, members, resealed, zipped
-from questions_at_random import small_file
+from questions_at_random import REPLACE, convex, matrix, mwem, small_file
 
 import hedgerow as hr
 from hedgerow.release_file import container
@@ -130,8 +133,52 @@ FLAWS: dict[str, Callable[[], bytes]] = {
     "a block twice": lambda: with_document(lambda d: d["blocks"].append(d["blocks"][0])),
     "blocks of two kinds of budget": lambda: with_document(another_kind_of_block),
     "another field": lambda: with_document(changed(("code",), "print()")),
+    "a number that is too large": lambda: with_document(changed(("blocks", 0, "spent"), 1e300)),
+    "a limit of a certificate twice": lambda: with_document(
+        lambda d: d["blocks"][0]["public"]["certified"]["stated"].append(
+            d["blocks"][0]["public"]["certified"]["stated"][0]
+        )
+    ),
     "an unknown profile": lambda: with_document(changed((*PUBLIC, "profile"), "magic")),
 }  # fmt: skip
+
+
+OFFLINE_FLAWS: dict[str, tuple[Any, Callable[[dict[str, Any]], Any]]] = {
+    "a residual is missing": (matrix, lambda public: public["measurements"].pop(0)),
+    "a residual is there twice": (matrix, lambda public: public["measurements"].insert(1, public["measurements"][0])),
+    "a table that no residuals cover": (matrix, lambda public: public["tables"].append(["age", "region"])),
+    "a table of too many attributes": (matrix, lambda public: public["tables"].append(["age"] * 40)),
+    "a residual that is none": (matrix, lambda public: public["measurements"][0].update(residual=False)),
+    "another number of rows": (matrix, lambda public: public.update(rows=public["rows"] + 1)),
+    "no workload": (matrix, lambda public: public.update(tables=[], queries=[])),
+    "bars that always fail": (matrix, lambda public: public.update(beta=1.0)),
+    "parameters of another size": (
+        convex,
+        lambda public: public["losses"][0].__setitem__(1, write_array(np.zeros(7))),
+    ),
+    "parameters that are not finite": (
+        convex,
+        lambda public: public["losses"][0].__setitem__(1, with_nan(public["losses"][0][1])),
+    ),
+    "a negative promise": (mwem, lambda public: public.update(error=-1.0)),
+}
+
+
+@functools.cache
+def offline_document(opened: Any) -> dict[str, Any]:
+    budget = hr.Budget(100.0, 1e-2) if opened is convex else REPLACE
+    with tempfile.TemporaryDirectory() as folder:
+        return unpack(opened(budget).publish(Path(folder) / "people.hedgerow").read_bytes()).document
+
+
+@pytest.mark.parametrize("flaw", OFFLINE_FLAWS)
+def test_a_flaw_of_an_offline_release_is_refused_by_one_error(flaw) -> None:
+    opened, change = OFFLINE_FLAWS[flaw]
+    document = copy.deepcopy(offline_document(opened))
+    hr.load(pack(document), limit=LIMIT)
+    change(document["blocks"][0]["public"])
+    with pytest.raises(hr.InvalidRelease, match=r"^A release file must "):
+        hr.load(pack(document), limit=LIMIT)
 
 
 @pytest.mark.parametrize("flaw", FLAWS)
@@ -161,6 +208,51 @@ def test_a_bomb_is_refused_before_it_is_unpacked(member) -> None:
         assert most < 2**24
 
 
+def most_memory(data: bytes, limit: int) -> int:
+    """The most memory that refusing a file takes."""
+    tracemalloc.start()
+    with pytest.raises(hr.InvalidRelease, match=r"^A release file must "):
+        hr.load(data, limit=limit)
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return most
+
+
+@pytest.mark.parametrize("value", [b"[]", b"{}", b"0.5", b'"ab"', b'{"a":0}'])
+def test_many_small_values_are_refused_before_they_take_more_memory_than_the_limit(value) -> None:
+    """A value of two characters takes some fifty bytes once it is parsed."""
+    text = b'{"a":[' + (value + b",") * 400_000 + b"0]}"
+    assert most_memory(resealed({container.DOCUMENT: text}), 2**24) < 2**24
+
+
+def test_a_directory_of_many_members_is_refused_before_it_is_read() -> None:
+    entries = b"".join(
+        container.ENTRY_MARK + bytes(24) + (9).to_bytes(2, "little") + bytes(16) + f"{i:09}".encode()
+        for i in range(100_000)
+    )
+    end = b"PK\x05\x06" + bytes(8) + len(entries).to_bytes(4, "little") + bytes(6)
+    assert most_memory(entries + end, 2**24) < 2**24
+
+
+def test_a_file_that_fits_is_read_within_the_limit() -> None:
+    """The least limit under which the file is read is at least what reading it takes."""
+    array = np.arange(2**16) / 7
+    big = with_document(lambda d: d["statement"].update(extra=[write_array(array), write_array(array + 1)]))
+    low, high = len(big), 2**26
+    while high - low > 2**12:
+        middle = (low + high) // 2
+        try:
+            unpack(big, middle)
+            high = middle
+        except hr.InvalidRelease:
+            low = middle
+    tracemalloc.start()
+    unpack(big, high)
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert most < high
+
+
 def test_an_array_that_is_referred_to_often_counts_as_often() -> None:
     array = npy(np.zeros(2**17), GOOD_HEADER.replace("(2,)", f"({2**17},)"))
     reference = {"kind": "member", "name": "arrays/0.npy"}
@@ -181,6 +273,7 @@ def test_a_file_larger_than_the_limit_is_not_read(tmp_path) -> None:
 # Files mutated at random
 
 
-def test_500_mutated_files_are_read_or_refused_by_one_error() -> None:
-    found = fuzzed(500, seed=1)
-    assert found.refused > 300 and found.read > 5  # some mutations are harmless, such as another name
+def test_500_mutated_files_are_read_and_asked_or_refused_by_one_error() -> None:
+    found = fuzzed(500, seed=1, asked_of=3)
+    assert found.refused > 300 and found.read > 30 and found.asked > 10  # some mutations are harmless
+    assert found.by_kind["container"][0] > 100 and found.by_kind["part"][1] > 20

@@ -15,120 +15,33 @@ Gaussians, plus that of rounding coordinates to a grid.
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from hedgerow import _memory
-from hedgerow._types import Array, Names
+from hedgerow._types import Names
 from hedgerow.data.source import DataSource
+from hedgerow.engine.matrix_answers import MatrixEngine, MatrixPlan
 from hedgerow.engine.practical.contrasts import along, are_few
-from hedgerow.engine.practical.fit.residuals import Overview, center, coordinates, from_coordinates
-from hedgerow.engine.practical.free_answers import FittedModel
+from hedgerow.engine.practical.fit.residuals import center, coordinates
 from hedgerow.engine.practical.measure.prefit import residual_event
-from hedgerow.engine.practical.measurement import Measurement, varying_names
-from hedgerow.engine.release import ReleaseEngine, linear_queries
+from hedgerow.engine.practical.measurement import varying_names
+from hedgerow.engine.release import linear_queries
 from hedgerow.errors import InvalidInput
-from hedgerow.model.hypothesis import Hypothesis
 from hedgerow.privacy.allowance import Allowance, Amount
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.events import Gaussian, Planned
 from hedgerow.privacy.ledger import Ledger
 from hedgerow.privacy.noise import Noise
-from hedgerow.query.bound import Bound, Estimate
+from hedgerow.query.bound import Bound
 from hedgerow.query.counts import BoundMarginal
 from hedgerow.query.linear import Linear
-from hedgerow.query.support import MeasuredSets, Support
 from hedgerow.universe.universe import Universe, subsets
 
 LEAST = 1e-6  # a residual counts at least this share of the largest, because an estimate needs all residuals below it
 SPARE = 1 - 1e-9  # share of the budget that is divided, so that rounding of the parts never exceeds it
-STEPS, MODEL_WAYS = 100, 2  # steps of the fit of the model that answers all other questions, and its largest sets
-
-
-@dataclass(frozen=True)
-class MatrixPlan:
-    """The residuals that a workload needs, with their noise, and the errors that follow. Public.
-
-    ``promised`` are the numbers of the workload; ``charged`` the events in the order of ``sets``.
-    """
-
-    universe: Universe
-    rows: int
-    beta: float
-    sets: tuple[Names, ...]
-    charged: tuple[Gaussian | Planned, ...]
-    promised: int
-    tables: tuple[Names, ...]
-    queries: tuple[Linear, ...]
-
-    @cached_property
-    def overview(self) -> Overview:
-        """The noise of every estimate, as that of an overview whose values are 0."""
-        return self.learn([np.zeros([m - 1 for m in self.universe.sizes(s)]) for s in self.sets])
-
-    def learn(self, drawn: Sequence[Array]) -> Overview:
-        """Return the overview with these noisy coordinates."""
-        return Overview(self.universe, self.measurements(drawn), float(self.rows))
-
-    def measurements(self, drawn: Sequence[Array]) -> list[Measurement]:
-        """Return the measurements with these noisy coordinates."""
-        return [
-            Measurement(
-                s, from_coordinates(values), event.event if isinstance(event, Planned) else event, residual=True
-            )
-            for s, event, values in zip(self.sets, self.charged, drawn, strict=True)
-        ]
-
-    def deviation(self, query: Linear) -> float:
-        """Return the standard deviation of the estimate of a query, in rows."""
-        return float(self.overview.deviations(query.attributes, [query])[0])
-
-    def deviation_of_cells(self, names: Names) -> float:
-        """Return the standard deviation of each cell of a table, in rows."""
-        inside, universe = varying_names(self.universe, names), self.universe
-        return math.sqrt(
-            math.fsum(
-                self._variances[s]
-                * math.prod(1 - 1 / m for m in universe.sizes(s))
-                * (universe.cells(s) / universe.cells(inside)) ** 2
-                for s in subsets(inside)
-                if s
-            )
-        )
-
-    @cached_property
-    def _variances(self) -> dict[Names, float]:
-        """σ_s², the variance of each coordinate."""
-        events = (event.event if isinstance(event, Planned) else event for event in self.charged)
-        return {s: event.sigma**2 for s, event in zip(self.sets, events, strict=True)}
-
-    def bar(self, deviation: float | Array) -> float | Array:
-        """Return the bar, as a fraction, of a number with this deviation. All promised numbers hold together.
-
-        A sum of independent discrete Gaussians is sub-Gaussian, with its variance as parameter. Rounding of the
-        coordinates moves the estimate by at most ``rounding`` deviations.
-        """
-        z = math.sqrt(2 * math.log(2 * self.promised / self.beta))
-        found: float | Array = (z + self.overview.rounding) * deviation / self.rows
-        return found
-
-    @cached_property
-    def widest(self) -> float:
-        """The widest bar of the workload."""
-        found = [*map(self.deviation_of_cells, self.tables), *map(self.deviation, self.queries)]
-        return float(self.bar(max(found)))
-
-    @cached_property
-    def typical(self) -> float:
-        """The mean absolute error over all numbers of the workload, of noise alone: √(2/π) times the mean deviation."""
-        cells = [self.universe.cells(names) for names in self.tables]
-        total = math.fsum(c * d for c, d in zip(cells, map(self.deviation_of_cells, self.tables), strict=True))
-        total += math.fsum(map(self.deviation, self.queries))
-        return math.sqrt(2 / math.pi) * total / (sum(cells) + len(self.queries)) / self.rows
 
 
 def plan_matrix(
@@ -184,78 +97,6 @@ def _cheapest(budget: Budget, event: Gaussian) -> Gaussian | Planned:
     return budget.plan_noise(event, 1.0, event.grid) or event
 
 
-class MatrixEngine(ReleaseEngine):
-    """An engine on released residuals: unbiased answers to the workload, a fitted model for all other questions."""
-
-    def __init__(self, plan: MatrixPlan, drawn: Sequence[Array]) -> None:
-        """``drawn`` are the noisy coordinates of the plan's residuals."""
-        self._plan, self._measured, self._overview = plan, plan.measurements(drawn), plan.learn(drawn)
-        self._rows, self.error, self.promised = float(plan.rows), math.inf, {}
-        self._tables = {varying_names(plan.universe, names) for names in plan.tables}
-        self._sets = MeasuredSets(plan.sets, plan.universe.names)
-        self._keys: set[Hashable] = {query.key for query in plan.queries}
-
-    @cached_property
-    def hypothesis(self) -> Hypothesis:
-        """The model that answers all other questions, fitted to the released residuals."""
-        learned = FittedModel.nothing(self._plan.universe, self._rows)
-        for measurement in self._measured:
-            learned.add(measurement)
-        learned.overview = self._overview
-        for s in self._plan.sets:
-            if len(s) <= MODEL_WAYS and learned.has_room(s):
-                learned.grow(s)
-        learned.refit(STEPS)
-        return learned.hypothesis()
-
-    def support(self, tables: Sequence[Names]) -> Support:
-        """Return which of the tables the released residuals cover, and what is assumed of the others."""
-        return self._sets.support(varying_names(self._plan.universe, names) for names in tables)
-
-    @property
-    def measured(self) -> list[tuple[Names, float]]:
-        """The attribute sets of the released residuals, each with the standard deviation of one cell, in rows."""
-        return [(names, self._plan.deviation_of_cells(names)) for names in self._plan.sets if names]
-
-    def linear(self, query: Linear, within: float | None) -> Estimate:
-        """Answer from the residuals where they cover the question; a bar is there for the workload alone."""
-        if not self._overview.covers(query.attributes):
-            return super().linear(query, within)
-        value = min(1.0, max(0.0, query.dot(self._overview.onto(query.attributes)) / self.rows))
-        deviation = self._plan.deviation(query)
-        promised = query.key in self._keys or self._is_cell(query)
-        error = float(self._plan.bar(deviation)) if promised else None
-        self._require(error, within)
-        return Estimate(value, error, "measured", typical=self._typical(deviation))
-
-    def marginal(self, table: BoundMarginal, within: float | None) -> Estimate:
-        """Answer a table from the residuals where they cover it."""
-        names = varying_names(self._plan.universe, table.attributes)
-        if not names or not self._overview.covers(names):
-            return super().marginal(table, within)
-        sizes = self._plan.universe.sizes(table.attributes)
-        values = np.clip(self._overview.onto(names) / self.rows, 0.0, 1.0).reshape(sizes)
-        deviation = np.full(sizes, self._plan.deviation_of_cells(names))
-        error = np.asarray(self._plan.bar(deviation)) if names in self._tables else None
-        self._require(None if error is None else float(error.max()), within)
-        return Estimate(values, error, "measured", typical=np.asarray(self._typical(1.0) * deviation))
-
-    def _is_cell(self, query: Linear) -> bool:
-        """Return True if the query is a cell of a promised table."""
-        return (
-            query.attributes in self._tables
-            and query.vectors is not None
-            and all(np.count_nonzero(v) == 1 and v.sum() == 1 for v in query.vectors)
-        )
-
-    def _typical(self, deviation: float) -> float:
-        return math.sqrt(2 / math.pi) * deviation / self.rows
-
-    def _require(self, error: float | None, within: float | None) -> None:
-        if within is not None and (error is None or error > within):
-            self.refuse_narrower(error, within)
-
-
 def run_matrix(data: DataSource, ledger: Ledger, noise: Noise, plan: MatrixPlan) -> MatrixEngine:
     """Charge, draw and learn all residuals of the plan."""
     allowance, drawn = Allowance(ledger, ledger.remaining), []
@@ -263,7 +104,7 @@ def run_matrix(data: DataSource, ledger: Ledger, noise: Noise, plan: MatrixPlan)
         receipt = allowance.charge(event, why="matrix: residual", about={"attributes": s})
         grid = event.event.grid if isinstance(event, Planned) else event.grid
         drawn.append(np.asarray(noise.add(coordinates(data.marginal(s), grid), receipt), dtype=float))
-    return MatrixEngine(plan, drawn)
+    return MatrixEngine(plan, plan.measurements(drawn))
 
 
 def split_workload(bound: Iterable[Bound[Any]], universe: Universe) -> tuple[list[Names], list[Linear]]:

@@ -108,6 +108,17 @@ class Hypothesis:
                 self._factors[names] = self._factors[names] + table if names in self._factors else table.copy()
                 self._owned.add(names)
 
+    @classmethod
+    def of_factors(cls, universe: Universe, factors: Mapping[Names, Array], *, dense: bool | None = None) -> Hypothesis:
+        """Return the hypothesis that is made of these factors at once.
+
+        The same factors give the same numbers to the last bit, however a mechanism came to them.
+        """
+        made = cls(universe, dense=dense)
+        made.add_factors(factors)
+        made.settle()
+        return made
+
     def settle(self) -> None:
         """Apply all factors now, not with the next marginal.
 

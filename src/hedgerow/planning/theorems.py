@@ -20,7 +20,8 @@ from typing import Any, Literal, get_args
 
 from hedgerow.convex.losses.families import Loss
 from hedgerow.convex.minimize import BoundMinimize
-from hedgerow.engine.matrix import MatrixPlan, plan_matrix, split_workload
+from hedgerow.engine.matrix import plan_matrix, split_workload
+from hedgerow.engine.matrix_answers import MatrixPlan
 from hedgerow.engine.theory import ConvexFamily
 from hedgerow.erm.auto import WITH_A_BOUND
 from hedgerow.erm.problem import Problem, describe_problem

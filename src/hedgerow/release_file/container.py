@@ -42,7 +42,11 @@ LARGE = 1024  # an array of at least this many items is a member of its own
 LONGEST_HEADER = 256  # most bytes in the header of an array
 MOST_MEMBERS = 100_000
 DEEPEST = 60  # most levels of lists and objects within one another
-LIMIT = 2**30  # default limit on the unpacked size of a file, in bytes
+LIMIT = 2**30  # default limit on the memory that reading may take, in bytes
+COPIES = 5  # of the unpacked members at the peak: bytes, text, values, and the arrays made of them
+ENTRY = 1_000  # bytes of memory per member in the directory of a zip
+ENTRY_MARK = b"PK\x01\x02"  # how each entry of the directory begins
+MARKS = {b"{": 512, b"[": 144, b",": 80, b":": 80, b'"': 60}  # bytes of memory that parsing takes, by mark of JSON
 EARLIEST = (1980, 1, 1, 0, 0, 0)  # the time of every member, so that equal contents are equal files
 TOKENS = re.compile(r'"(?:[^"\\]++|\\[\s\S])*+"|[\[{]|[\]}]')  # a text, or where a list or an object begins or ends
 NPY = {"|b1": "bool", "<i8": "int64", "<f8": "float64"}
@@ -160,28 +164,30 @@ def one_error() -> Iterator[None]:
 def unpack(data: bytes, limit: int = LIMIT, key: PublicKey | None = None) -> Contents:
     """Return the contents of a release file, after every check of its container.
 
-    ``limit`` is the most bytes that its members may have together. With ``key``, the file must be signed by it.
+    ``limit`` is the most memory that reading may take, in bytes. With ``key``, the file must be signed by it.
     """
     owner = None if key is None else public_key(key)
     with one_error():
         if len(data) > limit:
             _refuse(f"at most {format_bytes(limit)}", format_bytes(len(data)), "Raise limit= if you trust its source")
+        if data.count(ENTRY_MARK) * ENTRY > limit:  # before the directory is read
+            _refuse("of a manifest, a document and arrays", "too many members", "Fetch it again")
         with zipfile.ZipFile(io.BytesIO(data)) as file:
             sizes = _require_members(file, limit)
             manifest = _member(file, MANIFEST, sizes)
-            listed = _require_manifest(_parse(manifest), sizes)
+            listed = _require_manifest(_parse(manifest, limit), sizes)
             signer = None
             if owner is not None:
                 if SIGNATURE not in sizes:
                     _refuse("signed", "no signature", "Ask the owner for a signed file, or leave key out")
-                signer = verify(manifest, _parse(_member(file, SIGNATURE, sizes)), owner)
+                signer = verify(manifest, _parse(_member(file, SIGNATURE, sizes), limit), owner)
             parts = {}
             for name, (size, digest) in listed.items():
                 parts[name] = _member(file, name, sizes)
                 if len(parts[name]) != size or _hash(parts[name]) != digest:
                     _refuse("of members with the hashes of its manifest", "another member", "Fetch it again")
         arrays = {name: _array(part) for name, part in parts.items() if name != DOCUMENT}
-        document = _parse(parts[DOCUMENT])
+        document = _parse(parts[DOCUMENT], limit)
         if not isinstance(document, dict):
             _refuse("a zip with an object as its document", "something else", "Fetch it again")
         used: set[str] = set()
@@ -204,8 +210,10 @@ def _require_members(file: zipfile.ZipFile, limit: int) -> dict[str, int]:
         sizes[entry.filename] = entry.file_size
     if not {MANIFEST, DOCUMENT} <= set(sizes):
         _refuse("of a manifest and a document", "none of them", "Check that it is a .hedgerow file")
-    if sum(sizes.values()) > limit:
-        _refuse(f"at most {format_bytes(limit)} once unpacked", "more", "Raise limit= if you trust its source")
+    if sum(sizes.values()) * COPIES > limit:
+        _refuse(
+            f"at most {format_bytes(limit // COPIES)} once unpacked", "more", "Raise limit= if you trust its source"
+        )
     return sizes
 
 
@@ -237,8 +245,10 @@ def _require_manifest(manifest: Json, sizes: dict[str, int]) -> dict[str, tuple[
     return found
 
 
-def _parse(data: bytes) -> Json:
-    """Parse JSON strictly: no repeated name, no number that is not finite, not too deep."""
+def _parse(data: bytes, limit: int) -> Json:
+    """Parse JSON strictly: no repeated name, no number that is not finite, not too deep, and within the limit."""
+    if COPIES * len(data) + sum(size * data.count(mark) for mark, size in MARKS.items()) > limit:
+        _refuse(f"of records of at most {format_bytes(limit)}", "more", "Raise limit= if you trust its source")
     text = data.decode("utf-8")
     _require_depth(text)
     record = parse(text, distinct=True)
@@ -296,8 +306,12 @@ def _with_arrays(record: Json, arrays: dict[str, NDArray[Any]], used: set[str], 
                 _refuse("of references to its arrays", "another", "Fetch it again")
             used.add(name)
             placed += arrays[name].nbytes
-            if placed > limit:
-                _refuse(f"of arrays of at most {format_bytes(limit)}", "more", "Raise limit= if you trust its source")
+            if placed * COPIES > limit:
+                _refuse(
+                    f"of arrays of at most {format_bytes(limit // COPIES)}",
+                    "more",
+                    "Raise limit= if you trust its source",
+                )
             return write_array(arrays[name])
         if isinstance(record, dict):
             return {name: filled(part) for name, part in record.items()}

@@ -10,33 +10,40 @@ import numpy as np
 
 from hedgerow._json import Json, fields, read_list, read_text, refuse
 from hedgerow._memory import MODEL, require, require_values
-from hedgerow._types import Array, Names
 from hedgerow.answering.answers_on_record import RecordedAnswer
-from hedgerow.convex.minimize import Minimize
+from hedgerow.engine.offline_answers import ReleaseEngine
 from hedgerow.engine.practical.fit.interactions import RELATIVE
 from hedgerow.engine.practical.measurement import Measurement
 from hedgerow.engine.practical.public import PracticalAnswers, practical_state, restore_practical
 from hedgerow.engine.public import PublicAnswers
-from hedgerow.engine.release import ReleaseEngine
 from hedgerow.engine.theory import TheoryAnswers
 from hedgerow.errors import InvalidInput
-from hedgerow.model.hypothesis import Hypothesis
 from hedgerow.model.junction_tree import junction_cells
 from hedgerow.privacy.budget import Budget
 from hedgerow.query.bound import Bound, Estimate
 from hedgerow.query.counts import BoundMarginal
 from hedgerow.query.linear import Linear
+from hedgerow.release_file.offline import OFFLINE, read_loss, write_offline
 from hedgerow.release_file.publication import Publication, PublishedBlock
+from hedgerow.release_file.values import (
+    LARGEST,
+    read_attributes,
+    read_count,
+    read_hypothesis,
+    read_positive,
+    read_query,
+    read_table,
+    require_measurement,
+    write_hypothesis,
+)
 from hedgerow.report import Charge
 from hedgerow.serialize import AnsweredQuestion, bound_question, decode, decode_state, encode, encode_state, question_of
 from hedgerow.serialize.values import (
     read_array,
     read_flag,
-    read_names,
     read_number,
     read_whole,
     write_array,
-    write_names,
     write_number,
     write_text,
 )
@@ -45,7 +52,6 @@ from hedgerow.universe.universe import Universe
 
 MOST_NUMBERS = 1_000_000  # most released numbers that are not counts
 MOST_BITS = 1_000  # a step of a certificate is at least 2^-1000 rows and at most 2^1000
-LARGEST_SET = 32  # most attributes of one table
 
 
 # Writing
@@ -98,18 +104,12 @@ def _write_public(public: PublicAnswers) -> Json:
         case TheoryAnswers():
             return {
                 "profile": "theory",
-                "hypothesis": _write_hypothesis(public.hypothesis),
+                "hypothesis": write_hypothesis(public.hypothesis),
                 "rows": write_number("rows", public.rows),
                 "doubt": write_number("doubt", public.doubt),
             }
         case ReleaseEngine():
-            return {
-                "profile": "mwem",
-                "hypothesis": _write_hypothesis(public.hypothesis),
-                "rows": write_number("rows", public.rows),
-                "error": write_number("error", public.error),
-                "promised": [encode(query) for query in public.promised.values()],
-            }
+            return write_offline(public)
     raise InvalidInput(
         f"What is published must be of a known profile. Found {type(public).__name__}. Publish a session of hr.open or "
         "hr.release."
@@ -125,11 +125,6 @@ def _write_practical(public: PracticalAnswers) -> Json:
         if asked is not None:
             losses.append([encode(asked[0]), write_array(theta), write_number("bar", bar)])
     return {"profile": "practical", **encode_state(state), "losses": losses}
-
-
-def _write_hypothesis(hypothesis: Hypothesis) -> Json:
-    factors = [[write_names("A name", names), write_array(table)] for names, table in hypothesis.factors.items()]
-    return {"dense": hypothesis.dense, "factors": factors}
 
 
 # Reading: called within ``container.one_error`` and a memory limit.
@@ -155,7 +150,7 @@ def read_document(record: Json) -> Publication:
         read_flag("private", private),
         found,
         _read_answers(universe, answers),
-        _whole("numbers_given", given),
+        read_count("numbers_given", given),
         statement,
         read_text("hedgerow", version),
     )
@@ -170,18 +165,18 @@ def _read_block(universe: Universe, record: Json) -> PublishedBlock:
     entries, head = fields(ledger, "entries", "head")
     if (rows is None) != (promised.neighbours != "replace"):
         refuse("rows", "a number where it is public, and null where it is private", rows)
-    known = None if rows is None else max(1, _whole("rows", rows, 2**53))
+    known = None if rows is None else max(1, read_count("rows", rows, 2**53))
     return PublishedBlock(
         read_text("name", name),
         promised,
-        _positive("spent", spent),
-        _positive("spent_epsilon", spent_epsilon),
-        _positive("beta", beta, 1.0),
+        read_positive("spent", spent),
+        read_positive("spent_epsilon", spent_epsilon),
+        read_positive("beta", beta, 1.0),
         _read_public(universe, public, known),
         read_flag("guarded", guarded),
         tuple(_read_charge(charge) for charge in read_list("charges", charges)),
         _read_answers(universe, answers),
-        _whole("entries", entries),
+        read_count("entries", entries),
         None if head is None else read_text("head", head),
     )
 
@@ -190,7 +185,9 @@ def _read_charge(record: Json) -> Charge:
     if type(record) is not list or len(record) != 4:
         refuse("A charge", "a purpose, a question, a noise and a cost", record)
     why, asked, noise, cost = record
-    return Charge(read_text("why", why), read_text("asked", asked), read_text("noise", noise), _positive("cost", cost))
+    return Charge(
+        read_text("why", why), read_text("asked", asked), read_text("noise", noise), read_positive("cost", cost)
+    )
 
 
 def _read_answers(universe: Universe, record: Json) -> tuple[RecordedAnswer, ...]:
@@ -201,7 +198,7 @@ def _read_answers(universe: Universe, record: Json) -> tuple[RecordedAnswer, ...
         answered = decode("an answer", pair[1], AnsweredQuestion)
         bound = bound_question(answered.question, universe, answered.resolution)
         found.append(
-            RecordedAnswer(bound, check_estimate(universe, bound, answered.estimate), _positive("cost", pair[0]))
+            RecordedAnswer(bound, check_estimate(universe, bound, answered.estimate), read_positive("cost", pair[0]))
         )
     return tuple(found)
 
@@ -228,7 +225,7 @@ def _read_public(universe: Universe, record: Json, rows: int | None) -> PublicAn
     readers: dict[str, Callable[[Universe, Json, int | None], PublicAnswers]] = {
         "practical": _read_practical,
         "theory": _read_theory,
-        "mwem": _read_mwem,
+        **OFFLINE,
     }
     profile = record.get("profile") if isinstance(record, dict) else None
     if profile not in readers:
@@ -239,35 +236,8 @@ def _read_public(universe: Universe, record: Json, rows: int | None) -> PublicAn
 def _read_theory(universe: Universe, record: Json, _: int | None) -> TheoryAnswers:
     _, hypothesis, rows, doubt = fields(record, "profile", "hypothesis", "rows", "doubt")
     return TheoryAnswers(
-        _read_hypothesis(universe, hypothesis), max(1.0, _positive("rows", rows)), _positive("doubt", doubt)
+        read_hypothesis(universe, hypothesis), max(1.0, read_positive("rows", rows)), read_positive("doubt", doubt)
     )
-
-
-def _read_mwem(universe: Universe, record: Json, _: int | None) -> ReleaseEngine:
-    _, hypothesis, rows, error, promised = fields(record, "profile", "hypothesis", "rows", "error", "promised")
-    queries = [_query(universe, query) for query in read_list("promised", promised)]
-    return ReleaseEngine(
-        _read_hypothesis(universe, hypothesis), max(1.0, _positive("rows", rows)), _positive("error", error),
-        {query.key: query for query in queries},
-    )  # fmt: skip
-
-
-def _read_hypothesis(universe: Universe, record: Json) -> Hypothesis:
-    dense, factors = fields(record, "dense", "factors")
-    if dense is not None:
-        read_flag("dense", dense)
-    tables: dict[Names, Array] = {}
-    for pair in read_list("factors", factors):
-        if type(pair) is not list or len(pair) != 2:
-            refuse("A factor", "names and a table", pair)
-        names = _names(universe, pair[0])
-        if names in tables:
-            refuse("The factors of a hypothesis", "on different attributes", names)
-        tables[names] = _table("A factor", pair[1], universe.sizes(names))
-    made = Hypothesis(universe, dense=dense)
-    made.add_factors(tables)
-    made.settle()
-    return made
 
 
 def _read_practical(universe: Universe, record: Json, rows: int | None) -> PracticalAnswers:
@@ -279,16 +249,15 @@ def _read_practical(universe: Universe, record: Json, rows: int | None) -> Pract
         _require_learned(universe, opening)
     if certified is not None:
         _require_certified(certified)
-    _positive("beta", beta, 1.0)
-    counts = [_whole("shares", share, MOST_NUMBERS) for share in read_list("shares", shares)]
+    read_positive("beta", beta, 1.0)
+    counts = [read_count("shares", share, MOST_NUMBERS) for share in read_list("shares", shares)]
     if counts != sorted(counts) or len(counts) > MOST_NUMBERS:
         refuse("shares", "whole numbers that grow", "others")
     answers = []
     for loss in read_list("losses", losses):
         if type(loss) is not list or len(loss) != 3:
             refuse("A certified loss", "a question, its parameters and its bar", loss)
-        question = decode("a certified question", loss[0], Minimize).on(universe)
-        answers.append((question, read_array(loss[1], "float64"), _positive("bar", loss[2])))
+        answers.append((*read_loss(universe, loss[0], loss[1]), read_positive("bar", loss[2])))
     state = {name: decode_state(part) for name, part in record.items() if name not in ("profile", "losses")}
     return restore_practical(universe, {**state, "losses": answers}, rows)
 
@@ -305,9 +274,9 @@ def _require_learned(universe: Universe, record: Json) -> None:
     if len(read_list("layouts", layouts)) != len(measured):
         refuse("layouts", "one for each measurement", len(layouts))
     for each, axes in zip(measured, layouts, strict=True):
-        _require_measurement(universe, groups, decode("a measurement", each, Measurement), axes)
-    tables = [_names(groups, names) for names in read_list("sets", sets)]
-    asked = [_query(groups, query) for query in read_list("queries", queries)]
+        require_measurement(universe, groups, decode("a measurement", each, Measurement), axes)
+    tables = [read_attributes(groups, names) for names in read_list("sets", sets)]
+    asked = [read_query(groups, query) for query in read_list("queries", queries)]
     if len(set(tables)) != len(tables) or len({query.key for query in asked}) != len(asked):
         refuse("The tables and queries of a model", "different", "the same twice")
     if tables != sorted(tables, key=lambda names: (len(names), names)):
@@ -318,14 +287,14 @@ def _require_learned(universe: Universe, record: Json) -> None:
     require("The model of a release file", sum(map(math.prod, shapes)), MODEL, "Raise limit=")
     spans = [*tables, *(query.attributes for query in asked)]
     require("The model of a release file", junction_cells(groups, spans) if spans else 0, MODEL, "Raise limit=")
-    _table("theta", theta, (sum(map(math.prod, shapes)),))
+    read_table("theta", theta, (sum(map(math.prod, shapes)),))
     if len(read_list("priors", priors)) != len(shapes):
         refuse("priors", "one for each table and query", len(priors))
     for prior, shape in zip(priors, shapes, strict=True):
-        _table("A prior", prior, shape)
-    _whole("overview", overview, len(measured))
+        read_table("A prior", prior, shape)
+    read_count("overview", overview, len(measured))
     if interactions is not None:
-        weights = _table("interactions", interactions, (len(RELATIVE),))
+        weights = read_table("interactions", interactions, (len(RELATIVE),))
         if (weights < 0).any() or not np.isclose(weights.sum(), 1.0):
             refuse("interactions", "weights that add up to 1", "others")
 
@@ -340,7 +309,7 @@ def _require_merging(universe: Universe, record: Json) -> Universe:
             refuse("merging", "groups and shares", each)
         size = universe[name].size
         group = read_array(each[0], "int64")
-        shares = _table("shares", each[1], (size,))
+        shares = read_table("shares", each[1], (size,))
         if (
             group.shape != (size,)
             or (shares < 0).any()
@@ -354,86 +323,29 @@ def _require_merging(universe: Universe, record: Json) -> Universe:
     return Universe(attributes)
 
 
-def _require_measurement(universe: Universe, groups: Universe, measurement: Measurement, axes: Json) -> None:
-    """Refuse a measurement that does not fit the universe, or the order of its axes."""
-    names, of = measurement.attributes, groups if measurement.of_groups or measurement.residual else universe
-    if measurement.query is not None:
-        _require_fits(universe, measurement.query)
-        if names != measurement.query.attributes:
-            refuse("A measurement", "about the attributes of its query", names)
-    elif names != of.order(names) or measurement.values.shape != of.sizes(names):
-        refuse("A measurement", "of a table of the universe", names)
-    if not np.isfinite(measurement.values).all():
-        refuse("A measurement", "of finite numbers", "others")
-    if sorted(read_list("layout", axes)) != list(range(measurement.values.ndim)):
-        refuse("A layout", "the axes of its measurement in some order", axes)
-
-
 def _require_certified(record: Json) -> None:
     """Refuse the numbers of a certificate that are of the wrong type."""
     margin, bits, anything, rounding, typical, means, stated, beta_of_rows = fields(
         record, "margin", "bits", "anything", "rounding", "typical", "means", "stated", "beta_of_rows"
     )
-    read_number("margin", margin)
+    if not abs(read_number("margin", margin)) <= LARGEST:
+        refuse("margin", f"at most {LARGEST:g} in size", margin)
     if not -MOST_BITS <= read_whole("bits", bits) <= MOST_BITS:
         refuse("bits", f"at most {MOST_BITS} in size", bits)
     for pair in read_list("anything", anything):
         if type(pair) is not list or len(pair) != 2:
             refuse("anything", "pairs of a size and a bound", pair)
-        _whole("size", pair[0])
-        _positive("bound", pair[1])
+        read_count("size", pair[0])
+        read_positive("bound", pair[1])
     for number in (*read_list("rounding", rounding), *(each for each in (typical, means) if each is not None)):
-        _positive("A bound of a certificate", number)
+        read_positive("A bound of a certificate", number)
     for limit in read_list("stated", stated):
         if type(limit) is not list or len(limit) != 6 or limit[0] not in ("products", "any", "means"):
             refuse("stated", "limits of a certificate", limit)
-        _whole("size", limit[1]), _positive("bar", limit[2]), _whole("sets", limit[3]), _whole("of", limit[4])
-        _positive("beta", limit[5], 1.0)
-    _positive("beta_of_rows", beta_of_rows, 1.0)
-
-
-# Values of one type
-
-
-def _names(universe: Universe, record: Json) -> Names:
-    """Read attributes of a universe, in its order."""
-    names = read_names("names", record)
-    if len(names) > LARGEST_SET or names != universe.order(names) or len(set(names)) != len(names):
-        refuse("names", "attributes of the universe, in its order", names)
-    return tuple(universe.names[universe.index(name)] for name in names)
-
-
-def _query(universe: Universe, record: Json) -> Linear:
-    """Read a linear query on a universe."""
-    query = decode("a query", record, Linear)
-    _require_fits(universe, query)
-    return query
-
-
-def _require_fits(universe: Universe, query: Linear) -> None:
-    if query.attributes != universe.order(query.attributes) or query.shape != universe.sizes(query.attributes):
-        refuse("A query", "on attributes of the universe, in its order", query.attributes)
-
-
-def _table(role: str, record: Json, shape: tuple[int, ...]) -> Array:
-    """Read finite floats of this shape."""
-    found = read_array(record, "float64")
-    if found.shape != shape or not np.isfinite(found).all():
-        refuse(role, f"finite numbers of shape {shape}", f"shape {found.shape}")
-    return found
-
-
-def _whole(role: str, record: Json, most: int = 2**53) -> int:
-    """Read a whole number from 0 to ``most``."""
-    found = read_whole(role, record)
-    if not 0 <= found <= most:
-        refuse(role, f"from 0 to {most}", found)
-    return found
-
-
-def _positive(role: str, record: Json, most: float = math.inf) -> float:
-    """Read a finite number from 0 to ``most``."""
-    found = read_number(role, record)
-    if not 0 <= found <= most or math.isinf(found):
-        refuse(role, f"from 0 to {most:g}" if most < math.inf else "at least 0", found)
-    return found
+        for name, number in zip(("size", "sets", "of"), (limit[1], limit[3], limit[4]), strict=True):
+            read_count(name, number)
+        read_positive("bar", limit[2])
+        read_positive("beta", limit[5], 1.0)
+    if len({(limit[0], limit[1]) for limit in stated}) < len(stated):
+        refuse("stated", "limits of different classes and sizes", "the same twice")
+    read_positive("beta_of_rows", beta_of_rows, 1.0)

@@ -24,6 +24,7 @@ from hedgerow.answering.blocks import block_range
 from hedgerow.answering.scaling import Scale, bar_of_answer, require_scale, scaled_answer
 from hedgerow.answering.synthetic import require_record_options, synthetic_records
 from hedgerow.engine.multi_block import BlockAnswers
+from hedgerow.engine.offline_answers import ReleaseEngine
 from hedgerow.engine.public import PublicAnswers
 from hedgerow.errors import InvalidInput, InvalidRelease
 from hedgerow.privacy.budget import Budget
@@ -352,6 +353,8 @@ class Release(Askable):
             return (
                 "answered by the hypothesis with the published bars; the session's guard may have given narrower ones"
             )
+        if any(isinstance(block.public, ReleaseEngine) for block in self._blocks):
+            return "answered as the session answered them; its workload alone has error bars"
         if self.certificate is None and not any(block.public.bounds_new_questions for block in self._blocks):
             return "answered by the hypothesis, without error bars"
         return "answered as the session answered them when this file was published"
