@@ -30,10 +30,10 @@ BUDGETS = {
 class Case:
     """A mechanism and where it is held to its sensitivities.
 
-    ``run(table, ledger, noise)`` gives all that it tells. ``pairs``: neighbours. ``far``: another table of as many rows, of
-    which with the same history nobody would know the difference. ``sites``: the functions in which it draws.
-    ``reach``: the share of its sensitivity that what is drawn attains on some pair, by the ``why`` of its charge and by each
-    of its sites: 0.9 unless said. What is named here must be drawn.
+    ``run(table, ledger, noise)`` returns every output. ``pairs``: neighbours. ``far``: another table of as many rows, which
+    must look the same given the same history. ``sites``: the functions in which the mechanism draws.
+    ``reach``: the share of its sensitivity that a draw attains on some pair, by the ``why`` of its charge and by each
+    of its sites; 0.9 by default. Every draw that is named here must occur.
     """
 
     run: Callable[[Any, Ledger, Recorder], Any]
@@ -61,7 +61,7 @@ class Case:
 
 
 def hold(case: Case) -> None:
-    """Fails where anything is wrong, and where the pairs have no power to show it."""
+    """Fail if a rule is broken, or if the pairs have no power to show that one is."""
     reached: dict[tuple[str, str], float] = {}
     sites: set[str] = set()
     for one, other in case.transcripts():
@@ -79,7 +79,7 @@ def hold(case: Case) -> None:
 
 
 def faults(one: Transcript, other: Transcript, budget: Budget) -> list[str]:
-    """All that is wrong with the runs of two neighbours whose released history is the same."""
+    """Return every broken rule of the runs of two neighbours with the same released history."""
     found = [*unbalanced(one), *unbalanced(other), *different(one, other)]
     for a, b in zip(one.draws, other.draws, strict=False):
         if len(a.raw) == len(b.raw) and distance(a, b) > allowed(a, one.entries[a.number], budget):
@@ -106,7 +106,7 @@ def different(one: Transcript, other: Transcript) -> list[str]:
 
 
 def unbalanced(run: Transcript) -> list[str]:
-    """Events that were charged and not drawn, or the other way; and a guard whose noise is not the event's."""
+    """Return events that were charged and not drawn, or drawn and not charged, and guards with other noise than their event's."""
     found = []
     for entry in run.entries:
         mine = [drawn for drawn in run.draws if drawn.number == entry.number]
@@ -128,7 +128,7 @@ def unbalanced(run: Transcript) -> list[str]:
 
 
 def distance(a: Drawn, b: Drawn) -> Fraction:
-    """In the norm of the event; squared for Gaussian noise."""
+    """Return the distance of two draws in the norm of the event, squared for Gaussian noise."""
     apart = [abs(x - y) for x, y in zip(a.raw, b.raw, strict=True)]
     if a.kind in ("open", "sample"):  # a threshold is public; how large a sample's table is, nobody hears
         return max(apart) if a.kind == "open" else Fraction(0)
@@ -138,7 +138,7 @@ def distance(a: Drawn, b: Drawn) -> Fraction:
 
 
 def allowed(drawn: Drawn, entry: Entry, budget: Budget) -> Fraction:
-    """The sensitivity, squared for Gaussian noise."""
+    """Return the billed sensitivity, squared for Gaussian noise."""
     if drawn.kind in ("open", "sample"):
         return Fraction(0)
     # a flip's loss is worked out for one row that says otherwise
@@ -164,7 +164,7 @@ def _root(value: Fraction, drawn: Drawn) -> float:
 
 
 def bits(found: Any) -> Any:
-    """A form that is equal where all bits are."""
+    """Return a form of a value that is equal exactly if all bits are."""
     match found:
         case np.ndarray():
             return (found.shape, found.dtype.str, found.tobytes())
@@ -185,7 +185,7 @@ def bits(found: Any) -> Any:
 
 
 def shifted(counts: np.ndarray, source: int, target: int | None = None) -> np.ndarray:
-    """One row less in a cell, and one more in another."""
+    """Return the table with one row less in a cell, and one more in another."""
     other = counts.copy()
     other.reshape(-1)[source] -= 1
     if target is not None:
@@ -195,7 +195,7 @@ def shifted(counts: np.ndarray, source: int, target: int | None = None) -> np.nd
 
 
 def tables(counts: np.ndarray, budget: Budget, most: int = 8) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Neighbours of a table: rows from its fullest cells to its emptiest, and between others."""
+    """Return neighbours of a table: rows moved from its fullest cells to its emptiest, and between others."""
     order = np.argsort(counts.reshape(-1), kind="stable")
     full = [int(c) for c in order[::-1] if counts.reshape(-1)[c] > 0]
     if budget.neighbours == "add-remove":
@@ -208,5 +208,5 @@ def tables(counts: np.ndarray, budget: Budget, most: int = 8) -> list[tuple[np.n
 
 
 def reversed_table(counts: np.ndarray) -> np.ndarray:
-    """As many rows, elsewhere."""
+    """Return a table of as many rows in other cells."""
     return counts.reshape(-1)[::-1].reshape(counts.shape).copy()

@@ -43,7 +43,7 @@ class Diverged(BaseException):
 
 
 def described(thing: Any) -> str:
-    """Type, shape, order and every bit; its repr too, where it has one of its own."""
+    """Describe a value by type, shape, order and every bit, and by its repr if its class defines one."""
     kind = f"{type(thing).__module__}.{type(thing).__qualname__}"
     match thing:
         case np.ndarray() if thing.dtype != object:
@@ -68,7 +68,7 @@ def described(thing: Any) -> str:
 
 
 def failure(raised: BaseException, hidden: Any = None, frames: bool = True) -> list[str]:
-    """An exception with all that a debugger or a crash report would show of it."""
+    """Describe an exception with everything that a debugger or a crash report would show."""
     lines = [f"raised {type(raised).__qualname__} {described(raised.args)} {raised} {getattr(raised, '__notes__', ())}"]
     for frame, line in traceback.walk_tb(raised.__traceback__):
         if frame.f_code.co_filename.startswith(PACKAGE):
@@ -82,7 +82,7 @@ def failure(raised: BaseException, hidden: Any = None, frames: bool = True) -> l
 
 
 def _shown(value: Any) -> str:
-    """A local as its repr: what it holds inside is no one's to see, unless it shows it."""
+    """Describe a local variable by its repr. Its inside counts only if the repr shows it."""
     try:
         return ADDRESS.sub("0x", repr(value))
     except Exception as problem:
@@ -90,7 +90,7 @@ def _shown(value: Any) -> str:
 
 
 class Transcript:
-    """Lines of what was seen, in order."""
+    """The observed lines, in order."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
@@ -103,14 +103,14 @@ class Transcript:
             self._digest.update(line.replace(HOME, "").encode("utf-8", "surrogatepass"))
 
     def choice(self, n: int) -> int:
-        """A number below n that follows from all that was seen so far: any difference changes all later questions."""
+        """Return a number below n that follows from all lines so far, so that any difference changes all later questions."""
         self.write("chosen")
         return int.from_bytes(self._digest.digest()[:8]) % n
 
     def watch(self, name: str, act: Callable[[], Any], hidden: Any = None, frames: bool = True) -> Any:
         """Return the result of an act, or None if it fails, and record every text that it shows meanwhile.
 
-        ``hidden``: an argument of the caller's, whose own frame shows it anyway. ``frames``: with the locals of tracebacks.
+        ``hidden``: an argument of the caller that its own frame shows anyway. ``frames``: include the locals of tracebacks.
         """
         found = None
         self.write(f"— {name}")
@@ -151,7 +151,7 @@ class Transcript:
 
 @contextlib.contextmanager
 def _streams(into: list[str]) -> Iterator[None]:
-    """Both output streams, by their descriptors: a compiled library writes past Python's."""
+    """Capture both output streams by their descriptors, because compiled libraries bypass Python's streams."""
     for stream in (sys.stdout, sys.stderr):
         stream.flush()
     with tempfile.TemporaryFile() as file:
@@ -177,7 +177,7 @@ def _streams(into: list[str]) -> Iterator[None]:
 
 
 def first_difference(one: Transcript, other: Transcript) -> str:
-    """Empty where two transcripts agree to the last bit."""
+    """Return the first difference of two transcripts, or "" if they agree to the last bit."""
     for i, (a, b) in enumerate(zip(one.lines, other.lines, strict=False)):
         if a != b:
             act = next((line for line in reversed(one.lines[: i + 1]) if line.startswith("—")), "")
@@ -191,8 +191,8 @@ def first_difference(one: Transcript, other: Transcript) -> str:
 class History:
     """The draws in order, each with its event; ``again`` replays them.
 
-    Any outcome that can happen is a history: ``tops`` makes every so many-th comparison ⊤ and no other, and ``wild`` every
-    so many-th release far off, so that ways which are seldom taken are taken.
+    Every possible outcome is a history: ``tops`` makes every ``tops``-th comparison ⊤ and no other, and ``wild`` every
+    ``wild``-th release far off, so that rare branches run.
     """
 
     def __init__(self, drawn: list[tuple[str, Any]] | None = None, tops: int = 0, wild: int = 0) -> None:
@@ -224,7 +224,7 @@ class History:
 
 
 class Conditioned(Noise):
-    """Noise of which the released values, choices and outcomes of comparisons are those of a history, if it has one."""
+    """Noise whose released values, choices and outcomes of comparisons are those of a history, if it has one."""
 
     def __init__(self, history: History, seed: int) -> None:
         super().__init__()
@@ -257,7 +257,7 @@ class Conditioned(Noise):
 
 
 class _Round:
-    """A guard round whose outcomes are the history's."""
+    """A guard round with the outcomes of the history."""
 
     def __init__(self, real: Any, history: History) -> None:
         self._real, self._history, self.is_open = real, history, True

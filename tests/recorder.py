@@ -39,10 +39,10 @@ BETWEEN = (__name__, "hedgerow.erm.solver", "contextlib")  # modules that only h
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Drawn:
-    """One draw. ``raw`` is private, exact, and in rows or whatever the sensitivity is in; ``out`` is what was said.
+    """One draw. ``raw`` is the exact private value, in the unit of the sensitivity; ``out`` is the released value.
 
     ``add``: the values on the event's grid. ``choose``: the scores. ``open``: a guard's threshold, and ``compare`` a value
-    that is compared with it. ``sample``: the number of rows. ``flips``: how many rows say yes. ``scales``: of the noise that a guard drew meanwhile.
+    that is compared with it. ``sample``: the number of rows. ``flips``: the number of rows that say yes. ``scales``: of the noise that a guard drew meanwhile.
     """
 
     kind: str
@@ -56,7 +56,7 @@ class Drawn:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Transcript:
-    """All that a run drew, was charged for, and told."""
+    """The draws, the charges and the outputs of a run."""
 
     draws: tuple[Drawn, ...]
     entries: tuple[Entry, ...]
@@ -64,10 +64,10 @@ class Transcript:
 
 
 class Recorder(Seeded):
-    """Says what ``history`` says, draw by draw; without one, what a seed gives.
+    """Noise that replays ``history``, draw by draw, or follows a seed without one.
 
-    ``guard``: what the guard's comparisons say, in turn, where there is no history: ⊤ or ⊥. ``scripted``: what values
-    and choices are said to be.
+    ``guard``: the outcomes of the guard's comparisons, in turn, if there is no history: ⊤ or ⊥. ``scripted``: the released
+    values and choices.
     """
 
     def __init__(
@@ -110,7 +110,7 @@ class Recorder(Seeded):
         return self._kept("add", receipt, event, [Fraction(s) * Fraction(event.grid) for s in steps.tolist()], draw)
 
     def add_for_all(self, value: Any, receipts: Sequence[Receipt]) -> Any:
-        """One draw: the others' receipts have it as theirs."""
+        """Record one draw, which the receipts of all accounts share."""
         assert len({receipt.events for receipt in receipts}) == 1
         out = self.add(value, receipts[0])
         for receipt in receipts[1:]:
@@ -148,7 +148,7 @@ class Recorder(Seeded):
         return found
 
     def flips(self, holds: Any, receipt: Receipt) -> Any:
-        """``raw``: how many rows say yes, of all, for the law of what comes out depends on that alone."""
+        """Record the number of rows that say yes, on which alone the law of the outcome depends."""
         event = self._redeem(receipt, FlippedRows)
         yes = int(np.sum(holds(np.arange(event.rows))))
         return self._kept("flips", receipt, event, [yes], lambda: np.arange(event.times) % 3 == 0)
@@ -169,13 +169,13 @@ class Recorder(Seeded):
         return super()._comparison(scale) if self._forced is None else self._forced
 
     def _noisy(self, value: Any, event: Any) -> Any:
-        """Asked by a guard alone, of which the noise is on a grid: ``add`` does not come here."""
+        """Draw for a guard, whose noise is on a grid. ``add`` does not call this."""
         self._scales.append(event.scale)
         return super()._noisy(value, event) if self._forced is None else self._forced
 
 
 class RecordedRound:
-    """A guard's round, whose noise is made to give what the history or the script says."""
+    """A guard's round whose noise is chosen so that the comparison has the outcome of the history or of the script."""
 
     def __init__(
         self, noise: Recorder, opened: GuardRound, number: int, event: AboveThreshold, threshold: int, unit: float
@@ -201,7 +201,7 @@ class RecordedRound:
 
 
 def _site() -> str:
-    """The module and function that asked."""
+    """Return the module and the function that asked for noise."""
     frame = sys._getframe(1)
     while frame.f_globals["__name__"] in BETWEEN and frame.f_back is not None:
         frame = frame.f_back
@@ -210,6 +210,6 @@ def _site() -> str:
 
 
 def transcribed(run: Callable[[Any, Ledger, Recorder], Any], table: Any, ledger: Ledger, noise: Recorder) -> Transcript:
-    """``run(table, ledger, noise)`` gives all that it tells."""
+    """Return the transcript of ``run(table, ledger, noise)``."""
     outcome = run(table, ledger, noise)
     return Transcript(tuple(noise.draws), tuple(ledger.entries()), outcome)
