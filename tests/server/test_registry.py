@@ -53,7 +53,7 @@ def test_one_analysts_requests_push_out_neither_anothers_nor_paid_ones(tmp_path:
         for i in range(count):
             trail.add(token, request=str(i), dataset="d", endpoint="ask", asked="q", cost=cost, status=200)
             trail.flush()
-    mine, others = trail.requests("d", analyst="heart/ana"), trail.requests("d", analyst="heart/ben")
+    mine, others = trail.own_requests("d", "heart/ana"), trail.own_requests("d", "heart/ben")
     assert 10 <= len(mine) <= 21 and len(others) == 5
     assert [entry.cost for entry in mine][-1] == 0.5 and mine[0].request == "59"
     registry.close()

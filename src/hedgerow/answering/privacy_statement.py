@@ -22,6 +22,7 @@ from hedgerow.universe.universe import Universe
 TO_BE_ADDED = None
 """The value of a field that only the owner knows."""
 NOT_COVERED = "Not covered."
+FOR_READERS = "Shown to owners and auditors."
 FAMILIES = {
     "Laplace": "discrete Laplace mechanism",
     "Gaussian": "discrete Gaussian mechanism",
@@ -78,6 +79,16 @@ class PrivacyStatement:
 
     def __str__(self) -> str:
         return self.markdown
+
+
+def without_spending(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of a statement for somebody who may not see what others spent."""
+    loss = record["deployment"]["privacy_loss"]
+    parameters = {**loss["privacy_parameters"], "spent": FOR_READERS}
+    return {
+        **record,
+        "deployment": {**record["deployment"], "privacy_loss": {**loss, "privacy_parameters": parameters}},
+    }
 
 
 def privacy_statement(

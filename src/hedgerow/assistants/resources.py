@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from hedgerow._json import readable, write_spaced
+from hedgerow.answering.privacy_statement import without_spending
 from hedgerow.assistants.desk import AssistantDesk
 from hedgerow.assistants.quoting import safe_text
 from hedgerow.errors import InvalidInput
@@ -56,11 +57,7 @@ def _universe(desk: AssistantDesk) -> str:
 
 def _statement(desk: AssistantDesk) -> str:
     made: PrivacyStatement = desk.table.statement()  # type: ignore[attr-defined]  # sessions and releases have it
-    record: dict[str, Any] = dict(made.record)
-    if not desk.shows_spending:
-        parameters = record["deployment"]["privacy_loss"]["privacy_parameters"]
-        parameters["spent"] = None
-    return readable(plain(record))
+    return readable(plain(made.record if desk.shows_spending else without_spending(made.record)))
 
 
 def _certificate(desk: AssistantDesk) -> str:

@@ -14,7 +14,7 @@ from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 from hedgerow.answer import Answer
 from hedgerow.errors import HedgerowError
@@ -30,7 +30,7 @@ TOGETHER = 10_000  # questions that are answered in one turn of a session, unles
 LIGHT = 500  # questions that are light work for a worker
 PART = 100  # questions that are named before other requests have their turn
 DAY = 86_400.0
-MOST_NEW = 200_000  # new answers of one person in a day
+MOST_NEW = 200_000  # questions that one person asks for the first time in a day
 REMEMBERED = 200_000  # answers that the service itself repeats
 Scale = Literal["fraction", "rows"]
 Resolution = Literal["values", "bins"]
@@ -60,18 +60,31 @@ class WaitingRequest:
         return self.analyst, self.scale, self.resolution
 
 
+class QuestionMemory(Protocol):
+    """The questions that each analyst has asked about a dataset."""
+
+    def knows(self, dataset: str, analyst: str, questions: Sequence[str]) -> bool: ...
+
+
 class AnswerQueue(ABC):
     """The requests about one dataset that wait for free answers."""
 
-    def __init__(self, name: str, most_waiting: int, most_of_one: int | None = None, new_a_day: int = MOST_NEW) -> None:
-        self.name, self._most = name, most_waiting
+    def __init__(
+        self,
+        name: str,
+        most_waiting: int,
+        most_of_one: int | None = None,
+        new_a_day: int = MOST_NEW,
+        memory: QuestionMemory | None = None,
+    ) -> None:
+        self.name, self._most, self._memory = name, most_waiting, memory
         self._most_of_one = most_waiting if most_of_one is None else most_of_one
         self._unanswered: Counter[str] = Counter()  # requests of each analyst that have no answer yet
         self._waiting: deque[WaitingRequest] = deque()
         self._draining: asyncio.Task[None] | None = None
         self._repeats: dict[tuple[str, Scale, Resolution], Answer] = {}
         self._changes_of_repeats = 0  # how often they were forgotten
-        self._new = Rate(new_a_day, seconds=DAY)  # answers that nobody had before
+        self._new = Rate(new_a_day, seconds=DAY)  # questions that are new to their person
         self._heavy: dict[str, asyncio.Lock] = {}  # one piece of heavy work of each analyst at a time
 
     @property
@@ -107,15 +120,16 @@ class AnswerQueue(ABC):
         resolution: Resolution = "values",
         meter: Meter | None = None,
     ) -> list[Answer]:
-        """Answer questions without ``within``, together with others that wait now."""
+        """Answer questions without ``within``, together with others that wait now.
+
+        Whoever shows the answers counts those that are new to the person, with ``count_new``.
+        """
+        self._require_new(analyst, queries, resolution)
         if not self.is_published:
-            self._require_new(analyst)
             with self.room(analyst):
-                answers = await self._wait(
+                return await self._wait(
                     WaitingRequest(analyst, queries, scale, resolution, _promise(), meter or Meter())
                 )
-            self._new.take(analyst, sum(answer.source != "repeat" for answer in answers))
-            return answers
         names = []
         for start in range(0, len(queries), PART):
             names += [(NAMES.of(query), scale, resolution) for query in queries[start : start + PART]]
@@ -126,13 +140,12 @@ class AnswerQueue(ABC):
         found: dict[Any, Answer] = {}
         if new:
             asked, changes = list(new.values()), self._changes_of_repeats
-            self._require_new(analyst)
             with self.room(analyst):
                 if len(asked) > LIGHT or any(query.is_convex for query in asked):
-                    answers = (await self._do_heavy(analyst, ("ask", (asked, scale, resolution)))).value
+                    work = ("ask", (asked, scale, resolution))
+                    answers = (await self._do_heavy(analyst, work, queries, resolution)).value
                 else:
                     answers = await self._wait(WaitingRequest(analyst, asked, scale, resolution, _promise()))
-            self._new.take(analyst, sum(answer.source != "repeat" for answer in answers))
             found = dict(zip(new, answers, strict=True))
             fresh = {name: replace(answer, source="repeat") for name, answer in found.items()}
             repeats |= fresh
@@ -149,27 +162,41 @@ class AnswerQueue(ABC):
         self._repeats.clear()
         self._changes_of_repeats += 1
 
-    async def compute(self, analyst: str, name: str, *arguments: Any) -> Any:
-        """Do free work of ``worker`` in a worker process: ``run_sql``, ``synthesize`` or ``describe``."""
+    async def compute(self, analyst: str, name: str, *arguments: Any, question: str = "") -> Any:
+        """Do free work of ``worker`` in a worker process: ``run_sql``, ``synthesize`` or ``describe``.
+
+        ``question`` is the name by which the person's next one like it is recognized, if whoever shows the result counts it.
+        """
         self._require_new(analyst)
         with self.room(analyst):
-            outcome = await self._do_heavy(analyst, (name, arguments))
-        self._new.take(analyst, outcome.new)
-        return outcome.value
+            return (await self._do_heavy(analyst, (name, arguments))).value
 
-    def _require_new(self, analyst: str) -> None:
-        """Refuse a person who has had many new answers today, because each of them is kept."""
+    def count_new(self, analyst: str, count: int) -> None:
+        """Count questions that a person asked for the first time.
+
+        Those that others have asked before count as well: else the limit would tell which these are.
+        """
+        self._new.take(analyst, count)
+
+    def _require_new(self, analyst: str, queries: Sequence[Query] = (), resolution: Resolution = "values") -> None:
+        """Refuse a person who has asked many new questions today, because answers are kept. Own questions may be repeated."""
         wait = self._new.take(analyst, 0)
-        if wait:
+        if wait and not (queries and self._has_asked(analyst, queries, resolution)):
             raise Refusal(
                 429, "too-many-questions", "Too many new questions",
-                "New answers must stay below the limit of a day. Found as many. Repeat earlier questions, ask for whole "
+                "New questions must stay below the limit of a day. Found as many. Repeat earlier ones, ask for whole "
                 "tables, or ask the owner to raise limits.new_answers_per_day.", {"Retry-After": str(max(1, round(wait + 0.5)))},
             )  # fmt: skip
 
-    async def _do_heavy(self, analyst: str, work: Work) -> WorkResult:
+    def _has_asked(self, analyst: str, queries: Sequence[Query], resolution: Resolution) -> bool:
+        names = [question_name(query, resolution) for query in queries]
+        return self._memory is not None and self._memory.knows(self.name, analyst, names)
+
+    async def _do_heavy(
+        self, analyst: str, work: Work, queries: Sequence[Query] = (), resolution: Resolution = "values"
+    ) -> WorkResult:
         async with self._heavy.setdefault(analyst, asyncio.Lock()):
-            self._require_new(analyst)  # what was done meanwhile counts
+            self._require_new(analyst, queries, resolution)  # what was done meanwhile counts
             return await self._do(work, is_heavy=True)
 
     # Waiting requests
@@ -265,6 +292,11 @@ class AnswerQueue(ABC):
             if not self._unanswered[analyst]:
                 del self._unanswered[analyst]
                 self._heavy.pop(analyst, None)
+
+
+def question_name(query: Query, resolution: Resolution) -> str:
+    """Return the name under which it is remembered that a person asked a question."""
+    return f"{resolution} {NAMES.of(query)}"
 
 
 def _promise() -> asyncio.Future[Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import logging
 from collections.abc import Sequence
 from dataclasses import replace
@@ -17,12 +18,12 @@ from hedgerow.answer import Answer
 from hedgerow.errors import HedgerowError
 from hedgerow.query.counts import OverTime, Query
 from hedgerow.report import plain, record_of
-from hedgerow.server.answer_queue import Meter, Resolution, Scale
+from hedgerow.server.answer_queue import Meter, Resolution, Scale, question_name
 from hedgerow.server.buying import buy, require_bounded
 from hedgerow.server.endpoint import Call, Reply
 from hedgerow.server.judging import judge_model
 from hedgerow.server.problems import Refusal, bad_request, internal, problem_of
-from hedgerow.server.questions import NAMES, read_question
+from hedgerow.server.questions import read_question
 from hedgerow.server.worker import summary_record, write_records
 from hedgerow.session import Session
 from hedgerow.sql.result import SqlResult, run_statement
@@ -188,7 +189,11 @@ async def run_sql(call: Call) -> Reply:
     most = call.service.limits.questions
 
     if call.dataset.is_published:
-        columns, rows = await call.dataset.compute(call.token.analyst, "run_sql", given.statement, most)
+        name = f"sql {hashlib.sha256(given.statement.encode()).hexdigest()}"
+        columns, rows, asked = await call.dataset.compute(
+            call.token.analyst, "run_sql", given.statement, most, question=name
+        )
+        call.note_questions([name], asked)
         return Reply({"columns": columns, "rows": plain(rows)})
 
     def run(session: Session) -> SqlResult:
@@ -286,11 +291,11 @@ async def plan(call: Call) -> Reply:
     return Reply(parse(found.json))
 
 
-def _records(call: Call, resolution: str, queries: list[Any], answers: list[Answer], form: Form = "plain") -> list[Any]:
+def _records(
+    call: Call, resolution: Resolution, queries: list[Any], answers: list[Answer], form: Form = "plain"
+) -> list[Any]:
     """Return answers as data. A question that only other analysts have asked looks like a new one."""
-    first = call.service.trail.is_first(
-        call.dataset.name, call.token.analyst, [f"{resolution} {NAMES.of(query)}" for query in queries]
-    )
+    first = call.note_questions([question_name(query, resolution) for query in queries])
     shown = [
         replace(answer, source="hypothesis") if is_first and answer.source == "repeat" else answer
         for answer, is_first in zip(answers, first, strict=True)

@@ -11,7 +11,7 @@ from starlette.responses import JSONResponse
 from hedgerow.answer import Answer
 from hedgerow.errors import BudgetExceeded, InvalidInput
 from hedgerow.query.counts import Query
-from hedgerow.server.answer_queue import Resolution, Scale
+from hedgerow.server.answer_queue import Resolution, Scale, question_name
 from hedgerow.server.approvals import STATES, Approval, approval_record, purchase_digest
 from hedgerow.server.endpoint import Call, Reply, Service
 from hedgerow.server.people import Token
@@ -72,6 +72,7 @@ async def require_bounded(call: Call, query: Query, resolution: Resolution) -> N
     """
     if query.is_convex and call.dataset.is_published:
         await call.dataset.ask(call.token.analyst, [query], "fraction", resolution)
+        call.note_questions([f"priced {question_name(query, resolution)}"])
 
 
 def sell(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -77,6 +77,12 @@ class Call:
     async def run(self, work: Callable[[Session], Any]) -> Any:
         """Run work on the dataset's session on behalf of this person."""
         return await self.dataset.run(self.token.analyst, work, self.meter)
+
+    def note_questions(self, names: Sequence[str], each: int = 1) -> list[bool]:
+        """Tell for each question whether this person asks it for the first time. Such a one counts ``each`` against the limit."""
+        first = self.service.trail.is_first(self.dataset.name, self.token.analyst, names)
+        self.dataset.count_new(self.token.analyst, each * sum(first))
+        return first
 
     def whole(self, name: str, default: int, most: int, least: int = 1) -> int:
         """Return a whole number of the query string."""

@@ -19,7 +19,7 @@ from hedgerow.answer import Answer
 from hedgerow.ledger import answer_log
 from hedgerow.query.counts import Query
 from hedgerow.release_file.replica import StateFile
-from hedgerow.server.answer_queue import LIGHT, AnswerQueue, Meter, Resolution, Scale
+from hedgerow.server.answer_queue import LIGHT, AnswerQueue, Meter, Resolution, Scale, question_name
 from hedgerow.server.api import ENDPOINTS
 from hedgerow.server.arrivals import bearer_of
 from hedgerow.server.endpoint import Call, Endpoint, Service
@@ -31,7 +31,6 @@ from hedgerow.server.outcomes import HEADER, request_digest
 from hedgerow.server.people import Token
 from hedgerow.server.pool import PublishedState, WorkerPool
 from hedgerow.server.problems import Refusal, too_many
-from hedgerow.server.questions import NAMES
 from hedgerow.server.replies import decode_body, handle, if_changed
 from hedgerow.server.settings import NAME, Limits
 from hedgerow.server.worker import Work, WorkResult
@@ -60,6 +59,13 @@ class FrontDataset(AnswerQueue):
     def is_published(self) -> bool:
         """True: what is not published is handed on."""
         return True
+
+    def _require_new(self, *_: Any) -> None:
+        """Do nothing: beyond the limit of a day, requests are handed on to the engine, which knows who asked what."""
+
+    def has_many_new(self, analyst: str) -> bool:
+        """Return True if a person has asked many new questions here today."""
+        return self._new.take(analyst, 0) > 0
 
     async def catch_up(self, seen: str) -> None:
         """Take the engine's present state, if the revision is still the one that was seen."""
@@ -155,12 +161,18 @@ class FrontRequest:
         meter: Meter | None = None,
     ) -> list[Answer]:
         """Answer free questions, of the revision that the engine has."""
-        names = [f"{resolution} {NAMES.of(query)}" for query in queries]
+        names = [question_name(query, resolution) for query in queries]
         return await self._admitted(lambda: self.dataset.ask(analyst, queries, scale, resolution, meter), names)
 
-    async def compute(self, analyst: str, name: str, *arguments: Any) -> Any:
+    async def compute(self, analyst: str, name: str, *arguments: Any, question: str = "") -> Any:
         """Do free work in a worker."""
-        return await self._admitted(lambda: self.dataset.compute(analyst, name, *arguments), [])
+        return await self._admitted(
+            lambda: self.dataset.compute(analyst, name, *arguments), [question] if question else []
+        )
+
+    def count_new(self, analyst: str, count: int) -> None:
+        """Count questions that the person asked for the first time."""
+        self.dataset.count_new(analyst, count)
 
     async def _admitted(self, work: Callable[[], Awaitable[T]], questions: list[str]) -> T:
         """Do work, until the engine agrees that the person is given its answers. The request is then in the trail."""
@@ -302,7 +314,7 @@ class FrontAnswers:
             service, person, asked.request, content, request.query_params, {"dataset": asked.name},
             request.headers.get("accept", ""), request.is_disconnected,
         )  # fmt: skip
-        if endpoint.charges(call):
+        if endpoint.charges(call) or asked.dataset.has_many_new(person.analyst):
             raise EngineNeeded
         _, response = await handle(endpoint, call, passes=(EngineNeeded, StateUnavailable))
         if not asked.is_noted:  # a refusal, or a stream that begins

@@ -10,9 +10,10 @@ from typing import Any
 
 import hedgerow as hr
 from hedgerow._json import parse
+from hedgerow.answering.privacy_statement import without_spending
 from hedgerow.errors import InvalidInput
 from hedgerow.report import plain
-from hedgerow.server.endpoint import Call, Reply
+from hedgerow.server.endpoint import READERS, Call, Reply
 from hedgerow.session import Session
 
 RELEASE = "application/vnd.hedgerow.release"
@@ -58,11 +59,11 @@ async def read_certificate(call: Call) -> Reply:
 
 
 async def read_history(call: Call) -> Reply:
-    """Return this person's own latest requests."""
+    """Return this person's own latest requests, numbered among themselves."""
     most = call.whole("most", 100, 1_000)
     before = call.whole("before", 0, 10**12) or None
     trail, name, analyst = call.service.trail, call.dataset.name, call.token.analyst
-    found = await asyncio.to_thread(lambda: trail.requests(name, analyst=analyst, before=before, most=most))
+    found = await asyncio.to_thread(lambda: trail.own_requests(name, analyst, before=before, most=most))
     shown = [{"number": r.number, "at": r.at, "endpoint": r.endpoint, "asked": r.asked, "cost": r.cost} for r in found]
     return Reply({"requests": shown})
 
@@ -122,8 +123,12 @@ def _frame(found: Any) -> Any:
 
 
 async def read_statement(call: Call) -> Reply:
-    """Return the privacy statement: what is protected, how, what was spent, and what is not covered."""
-    return Reply(await call.dataset.read("statement", lambda session: parse(session.statement().json)))
+    """Return the privacy statement: what is protected, how, and what is not covered.
+
+    What was spent is in that of owners and auditors: to an analyst it would tell of every purchase of another.
+    """
+    found = await call.dataset.read("statement", lambda session: parse(session.statement().json))
+    return Reply(found if call.token.role in READERS else without_spending(found))
 
 
 async def download_report(call: Call) -> Reply:

@@ -19,6 +19,7 @@ HEADERS = {
     "Vary": "Authorization, Accept",
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Resource-Policy": "same-origin",
     "Hedgerow-Interface": "1",
     "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
 }

@@ -58,11 +58,11 @@ def application(
     _require_different(sessions)
     limits, commits = settings.limits, GroupCommits(registry)
     pool = WorkerPool(settings.workers, limits.work_seconds, limits.memory) if settings.workers else None
-    journal = AnswerJournal(registry, commits)
+    journal, trail = AnswerJournal(registry, commits), Trail(registry)
 
     def make(name: str, session: Session) -> Dataset:
         limit, head = limits.new_answers_per_day, _head_file(settings, name)
-        return Dataset(name, session, limits.waiting, limits.waiting_of_one, pool, journal, head, limit)
+        return Dataset(name, session, limits.waiting, limits.waiting_of_one, pool, journal, head, limit, trail)
 
     datasets, rules = {name: make(name, session) for name, session in sessions.items()}, dict(settings.approvals)
     registrar = None
@@ -76,7 +76,7 @@ def application(
     service = Service(
         datasets,
         TokenStore(registry),
-        Trail(registry),
+        trail,
         ApprovalStore(registry),
         limits,
         commits,

@@ -10,7 +10,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from hedgerow.server.people import Token
@@ -119,12 +119,8 @@ class Trail:
         """
         found = []
         for question in questions:
-            key = (dataset, analyst, hashlib.blake2b(question.encode(), digest_size=16).digest())
-            with self._lock:
-                is_known = key in self._recent or key in self._new
-            is_known = is_known or bool(
-                self._registry.rows("SELECT 1 FROM questions WHERE dataset = ? AND person = ? AND question = ?", key)
-            )
+            key = _question(dataset, analyst, question)
+            is_known = self._is_known(key)
             if not is_known and self._has_room(dataset, analyst):
                 with self._lock:
                     self._new[key] = None
@@ -134,6 +130,17 @@ class Trail:
                     self._recent.pop(next(iter(self._recent)))
             found.append(not is_known)
         return found
+
+    def knows(self, dataset: str, analyst: str, questions: Sequence[str]) -> bool:
+        """Return True if this analyst has asked all of these questions before."""
+        return all(self._is_known(_question(dataset, analyst, question)) for question in questions)
+
+    def _is_known(self, key: Question) -> bool:
+        with self._lock:
+            is_known = key in self._recent or key in self._new
+        return is_known or bool(
+            self._registry.rows("SELECT 1 FROM questions WHERE dataset = ? AND person = ? AND question = ?", key)
+        )
 
     def _has_room(self, dataset: str, analyst: str) -> bool:
         """Count one more question of an analyst, unless there are too many."""
@@ -148,14 +155,31 @@ class Trail:
         """True if so many requests wait that they should be written now."""
         return len(self._waiting) >= AT_MOST
 
-    def requests(
-        self, dataset: str, *, analyst: str | None = None, before: int | None = None, most: int = 100
-    ) -> list[TrailEntry]:
-        """Return the latest requests about a dataset, of everybody or of one analyst, newest first."""
+    def requests(self, dataset: str, *, before: int | None = None, most: int = 100) -> list[TrailEntry]:
+        """Return the latest requests about a dataset, newest first."""
         self.flush()
-        who = "" if analyst is None else "AND analyst = ? "
         rows = self._registry.rows(
-            f"SELECT {COLUMNS} FROM requests WHERE dataset = ? {who}AND number < ? ORDER BY number DESC LIMIT ?",
-            (dataset, *([] if analyst is None else [analyst]), LAST if before is None else before, most),
+            f"SELECT {COLUMNS} FROM requests WHERE dataset = ? AND number < ? ORDER BY number DESC LIMIT ?",
+            (dataset, LAST if before is None else before, most),
         )
         return [TrailEntry(*row) for row in rows]
+
+    def own_requests(
+        self, dataset: str, analyst: str, *, before: int | None = None, most: int = 100
+    ) -> list[TrailEntry]:
+        """Return one analyst's latest requests about a dataset, newest first.
+
+        They are numbered among themselves, because numbers among all requests would tell how much others ask.
+        """
+        self.flush()
+        whose = "FROM requests WHERE dataset = ? AND analyst = ?"
+        ((total,),) = self._registry.rows(f"SELECT count(*) {whose}", (dataset, analyst))
+        last = total if before is None else max(0, min(total, before - 1))
+        rows = self._registry.rows(
+            f"SELECT {COLUMNS} {whose} ORDER BY number DESC LIMIT ? OFFSET ?", (dataset, analyst, most, total - last)
+        )
+        return [replace(TrailEntry(*row), number=last - k) for k, row in enumerate(rows)]
+
+
+def _question(dataset: str, analyst: str, question: str) -> Question:
+    return dataset, analyst, hashlib.blake2b(question.encode(), digest_size=16).digest()

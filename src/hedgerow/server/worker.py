@@ -55,7 +55,6 @@ class WorkResult:
     refusal: HedgerowError | None = None
     fault: str = ""
     fresh: bytes = b""
-    new: int = 0  # how many these are
 
 
 def serve(pipe: Connection, memory: int, niceness: int = 0) -> None:
@@ -88,7 +87,7 @@ def _do(task: Task, replicas: dict[str, Replica], memory: int) -> WorkResult:
         name, arguments = task.work
         value = WORK[name](replica, *arguments)
         fresh = replica.take_fresh()
-        return WorkResult(value, fresh=pack(fresh) if fresh else b"", new=len(fresh))
+        return WorkResult(value, fresh=pack(fresh) if fresh else b"")
     except HedgerowError as refused:
         fresh = replica.take_fresh()
         return WorkResult(refusal=type(refused)(str(refused)), fresh=pack(fresh) if fresh else b"")
@@ -126,14 +125,16 @@ def ask(replica: Replica, queries: Sequence[Query], scale: Any, resolution: Any)
 
 
 def run_sql(replica: Replica, statement: str, most: int) -> Any:
-    """Run a SELECT, and return the names of its columns and its rows."""
-    release = replica.release
+    """Run a SELECT, and return the names of its columns, its rows, and how many questions it asked."""
+    release, asked = replica.release, 0
 
     def ask_all(queries: Sequence[Query]) -> Any:
+        nonlocal asked
+        asked += len(queries)
         return release.ask_all(list(queries), scale="rows", progress=False)
 
     result = run_statement(statement, release.universe, ask_all, most_questions=most)
-    return tuple(result.columns), [list(row) for row in result.records]
+    return tuple(result.columns), [list(row) for row in result.records], asked
 
 
 def synthesize(replica: Replica, rows: int, form: str) -> bytes:
