@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import html
+import json
 import re
+import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import browsing
+import numpy as np
 import pytest
 import serving
 from starlette.testclient import TestClient
@@ -90,7 +93,7 @@ def test_signing_out_ends_the_visit(reached: Reached) -> None:
 def test_without_a_visit_every_page_asks_to_sign_in(reached: Reached) -> None:
     reached.client.cookies.clear()
     for page in PAGES:
-        address = "/behind" + page.path.format(dataset="people", token="x", approval="x", registration="x")
+        address = "/behind" + re.sub(r"{(?!dataset)\w+(:path)?}", "x", page.path).format(dataset="people")
         got = reached.client.request(page.method, address, follow_redirects=False)
         assert (page.path, got.status_code) == (page.path, 303)
         assert got.headers["location"].startswith("/behind/sign-in")
@@ -220,6 +223,96 @@ def test_the_numbers_of_a_page_are_those_of_the_interface(
     assert shown == [wording.number(bar.value, measure, middle) for bar in ends(answer, measure)]
 
 
+FIGURES = re.compile(r'<figcaption>(\w+) .*?<code dir="ltr">(.*?)</code>', re.DOTALL)
+
+
+def recipes_of(page: str) -> dict[str, str]:
+    return {name: html.unescape(text) for name, text in FIGURES.findall(page)}
+
+
+class Listener:
+    """A client that notes what it is asked."""
+
+    def __init__(self) -> None:
+        self.heard: list[Any] = []
+
+    def ask(self, query: hr.Query) -> None:
+        self.heard.append(query)
+
+    ask_all = sql = ask
+
+
+def heard_by_python(code: str, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Run the code of a page, and return what it asks for."""
+    listener = Listener()
+    monkeypatch.setattr(hr, "connect", lambda url, dataset: listener)
+    exec(code, {})
+    (found,) = listener.heard
+    return found
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "", "by=1", "f2=1", "f2=0&by=1", "f0=3-20&f1=0", "f0=3.5&by=2", "by=1&by=2&measure=rows", "measure=mean&of=0&f1=0&by=2",
+        "by=1&measure=rate&f2=1",
+    ],
+)  # fmt: skip
+def test_the_code_of_a_page_asks_the_question_of_the_page(
+    reached: Reached, query: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reached.sign_in("analyst")
+    found = recipes_of(reached.client.get(f"{AT}/explore?{query}").text)
+    assert list(found) == ["Python", "SQL", "curl"]
+    universe = serving.UNIVERSE
+    question = Exploration.read(universe, [tuple(part.split("=")) for part in query.split("&") if part]).question()
+    assert hr.wire.to_json(heard_by_python(found["Python"], monkeypatch)) == hr.wire.to_json(question)
+
+    def post(endpoint: str, body: Any) -> Any:
+        headers = {"Authorization": f"Bearer {reached.tokens['analyst']}"}
+        return reached.client.post(f"/behind/v1/datasets/people/{endpoint}", json=body, headers=headers).json()
+
+    words = shlex.split(found["curl"].replace("\\\n", " "))
+    body = json.loads(words[words.index("-d") + 1])
+    assert words[-1].endswith("/behind/v1/datasets/people/ask") and "hr_" not in found["curl"]
+    answer = post("ask", body)["answer"]
+    rows = post("sql", {"statement": found["SQL"]})
+    value = next(k for k, name in enumerate(rows["columns"]) if name in ("n", "mean", "share"))
+    by_sql = np.array([row[value] for row in rows["rows"]], float)
+    wanted = np.ravel(answer["value"]) * (3_000 if rows["columns"][value] == "n" else 1)
+    assert by_sql == pytest.approx(wanted, rel=0.02, abs=0.02)  # two estimates of one number, each from the same model
+
+
+def test_history_has_the_code_of_everything_that_was_asked(reached: Reached, monkeypatch: pytest.MonkeyPatch) -> None:
+    reached.sign_in("owner")
+    for page in (
+        "explore?f1=1&by=2", "compare?column=1", "models?loss=Logistic&target=2&feature=0&radius=3", "promise",
+        "sql?q=SELECT+count(*)+AS+n+FROM+data", "synthetic",
+    ):  # fmt: skip
+        assert reached.client.get(f"{AT}/{page}").status_code == 200
+    page = reached.client.get(f"{AT}/history").text
+    entries = [entry for entry in page.split("<li>") if "</time>" in entry]
+    kinds = [re.findall(r"</time> · ([\w ]+) ·", entry)[0] for entry in entries]
+    assert kinds[:5] == ["synthetic records", "SQL", "model", "questions", "questions"]
+    assert "in all" not in page
+    codes = [recipes_of(entry) for entry in entries[:5]]
+    assert [list(code) for code in codes] == [[], ["Python", "SQL", "curl"], *[["Python", "curl"]] * 3]
+    statement, model, compared, explored = (heard_by_python(code["Python"], monkeypatch) for code in codes[1:])
+    assert statement == "SELECT count(*) AS n FROM data" and len(compared) == 4
+    loss = hr.losses.Logistic(target="smoker", features=["age"])
+    assert hr.wire.to_json(model) == hr.wire.to_json(hr.minimize(loss, over=hr.L2Ball(3.0)))
+    assert hr.wire.to_json(explored[0]) == hr.wire.to_json(hr.group_by("smoker").count(hr.count(sex="M")))
+
+
+def test_an_address_that_no_page_has_is_refused_on_a_page_and_a_slash_at_the_end_is_forgiven(reached: Reached) -> None:
+    reached.sign_in("analyst")
+    for address in (f"{AT}/nothing", f"{AT}/explore/more", "/behind/data/none", "/behind/people/x/y", "/behind/tour/x"):
+        got = reached.client.get(address)
+        assert got.status_code == 404 and "There is no such page" in got.text and "/v1/" not in got.text
+    slash = reached.client.get(f"{AT}/", follow_redirects=False)
+    assert slash.status_code == 303 and slash.headers["location"] == AT
+
+
 @dataclass
 class End:
     value: float
@@ -229,8 +322,6 @@ class End:
 
 def ends(answer: hr.Answer, measure: str) -> list[End]:
     """Return each value with its interval, cut where no truth can be."""
-    import numpy as np
-
     assert answer.interval is not None
     values, low, high = (
         np.broadcast_to(part, np.shape(answer.value)).ravel() for part in (answer.value, *answer.interval)

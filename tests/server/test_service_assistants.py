@@ -21,6 +21,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp_types import ElicitResult
 
 import hedgerow as hr
+from hedgerow.answering.privacy_statement import FOR_READERS
 from hedgerow.assistants.desk import AssistantDesk
 from hedgerow.assistants.toolbox import call_tool
 from hedgerow.server import assistants
@@ -170,7 +171,7 @@ def test_a_resource_shows_no_spending_of_others(served: Served) -> None:
     async def work() -> None:
         async with served.client("other") as client:
             read = json.loads((await client.read_resource("hedgerow://statement")).contents[0].text)
-            assert read["deployment"]["privacy_loss"]["privacy_parameters"]["spent"] is None
+            assert read["deployment"]["privacy_loss"]["privacy_parameters"]["spent"] == FOR_READERS
             described = (await client.call_tool("describe_dataset", {})).structured_content
             assert "spent" not in described["budget"]
         async with served.client("owner") as client:

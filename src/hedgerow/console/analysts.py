@@ -7,6 +7,7 @@ import io
 import re
 from collections.abc import Sequence
 from typing import Any
+from urllib.parse import urlencode
 
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
@@ -14,7 +15,7 @@ import hedgerow as hr
 from hedgerow import serialize
 from hedgerow._json import parse, write_spaced
 from hedgerow.answer import Answer
-from hedgerow.console import bars, completion, wording
+from hedgerow.console import bars, completion, recipes, wording
 from hedgerow.console.exploration import MEASURES, Exploration, numeric_columns
 from hedgerow.console.page_request import PageRequest
 from hedgerow.console.registering import may_register
@@ -29,8 +30,16 @@ LARGEST_CARD = 200  # a column with more values has no picture on the overview
 MOST_CARDS = 60  # columns with a picture on one overview
 TALL = 14  # an ordered column with more values is drawn as columns instead of lines
 LISTED = 40  # values of a column that can be chosen one by one
-PARTS = (2, 4, 10)  # parts of the present error that are offered for sale
+PARTS = (1.25, 1.5, 2, 4)  # parts of the present error that are offered for sale
 PREVIEW = 20  # synthetic records on a page
+SHOWN = 5  # questions of one request in the history
+LONGEST_ASKED = 2_000  # characters of a request that are on record
+KINDS = {
+    "ask": "question", "ask_by_text": "question", "ask_batch": "questions", "run_sql": "SQL", "fit": "model", "price": "price",
+    "synthesize": "synthetic records", "plan": "plan",
+}  # fmt: skip
+AGAIN = ("ask", "ask_by_text", "ask_batch", "run_sql", "fit")
+NUMBER = re.compile(r"[−-]?[\d,]+(\.\d+)?(e[−+-]?\d+)?|unknown|−?∞")
 DECIMAL = re.compile(r"-?\d+\.\d+")
 PLACE = re.compile(r"at line (\d+), column (\d+)")
 
@@ -58,7 +67,12 @@ async def overview(asked: PageRequest) -> Response:
     matching = None if where is None else bars.panels(found.pop(0), "rows")[0].bars[0]
     cards = [_card(asked, chosen, name, answer, summary) for name, answer in zip(names, found, strict=True)]
     pairs = [
-        {**pair, "href": asked.url("explore") + chosen.group_by(*pair["columns"]).address}
+        {
+            **pair,
+            "href": asked.url("explore") + chosen.group_by(*pair["columns"]).address,
+            "shown": wording.number(pair["difference"], "points", pair["error"]),
+            "error_shown": wording.number(pair["error"], "points", pair["error"]),
+        }
         for pair in (summary or {"associations": []})["associations"]
     ]
     without = [name for name in universe.names if name not in names]
@@ -72,7 +86,8 @@ def _card(asked: PageRequest, chosen: Exploration, name: str, answer: Answer, su
     (panel,) = bars.panels(
         answer, "rows", lambda cell: asked.url("") + chosen.toggle(name, cell).address, chosen.filters.get(name, ())
     )
-    statistics, errors = (summary["columns"][name], summary["errors"][name]) if summary else ({}, {})
+    has_facts = summary is not None and not isinstance(asked.universe[name], hr.Flag)  # the bars of which say it all
+    statistics, errors = (summary["columns"][name], summary["errors"][name]) if has_facts else ({}, {})
     shown = [
         (called, wording.number(statistics[key], "rows" if key == "missing" else "mean", errors.get(key)), errors.get(key))
         for called, key in (("mean", "mean"), ("median", "50%"), ("missing", "missing"))
@@ -125,7 +140,8 @@ async def explore(asked: PageRequest) -> Response:
         "explore.html", chosen=chosen, panels=panels, every=every, wide=sum(bar.is_wide for bar in every),
         title=_title(chosen, query), chips=_chips(asked, chosen, "explore"), columns=_columns(asked, chosen),
         numbers=[(list(asked.universe.names).index(name), name) for name in numeric_columns(asked.universe)],
-        measures=MEASURES, offer=offer_of(asked, query if counts is None else counts, (parts or [answer])[0], chosen.part_measure, of_parts=counts is not None), recipes=recipes(asked, repr(query)),
+        measures=MEASURES, offer=offer_of(asked, query if counts is None else counts, (parts or [answer])[0], chosen.part_measure, of_parts=counts is not None),
+        recipes=recipes.of_questions(asked, [repr(query)], chosen),
         is_tall=bool(last) and asked.universe[last].ordered and len(panels) == 1 and len(panels[0].bars) > TALL,
         question=repr(query),
     )  # fmt: skip
@@ -202,7 +218,7 @@ async def compare(asked: PageRequest) -> Response:
     return asked.page(
         "compare.html", names=list(enumerate(names)), column=names.index(column), labels=list(enumerate(labels)), a=a, b=b,
         targets=targets, target=target, lines=lines, bar=panel.bars[0], excludes=bool(found[2].excludes(0)),
-        title=titles.sentence(query), offer=offer_of(asked, counts, found[3], "share", of_parts=True), recipes=recipes(asked, repr(query)),
+        title=titles.sentence(query), offer=offer_of(asked, counts, found[3], "share", of_parts=True), recipes=recipes.of_questions(asked, [repr(query)]),
         first=wording.short(labels[a]), second=wording.short(labels[b]), value=float(found[2].value), column_name=column,
         of=dict(targets)[str(target)],
     )  # fmt: skip
@@ -293,23 +309,6 @@ def _within(asked: PageRequest) -> float:
         raise InvalidInput("The error must be a number. Found another text. Choose one of the page.") from None
 
 
-def recipes(asked: PageRequest, question: str, *, is_sql: bool = False) -> list[tuple[str, str]]:
-    """Return a question as Python and as a command. No secret is in it."""
-    endpoint, field = ("sql", "statement") if is_sql else ("ask", "question")
-    base = str(asked.request.base_url).rstrip("/") + asked.address_of("")
-    quoted = write_spaced({field: question}).replace("'", "'\\''")
-    python = f"people.sql({question!r})" if is_sql else f"people.ask({write_spaced(question)})"
-    found = [
-        ("Python", f"import hedgerow as hr\n\npeople = hr.connect({base!r}, dataset={asked.dataset!r})\n{python}"),
-        (
-            "curl",
-            f'curl -H "Authorization: Bearer $HEDGEROW_TOKEN" -H "Content-Type: application/json" \\\n'
-            f"     -d '{quoted}' \\\n     {base}/v1/datasets/{asked.dataset}/{endpoint}",
-        ),
-    ]
-    return [*found, ("SQL", question)] if is_sql else found
-
-
 async def csv(asked: PageRequest) -> Response:
     """Return a question's answer as CSV: a line for each cell, with both errors."""
     given = dict(asked.pairs)
@@ -334,11 +333,11 @@ async def sql(asked: PageRequest) -> Response:
             fault, found = refused.detail, PLACE.search(refused.detail)
             place = (int(found[1]), int(found[2])) if found else None
     first = asked.universe.names[0]
-    example = f"SELECT {_quote_name(_first_category(asked.universe) or first)}, count(*) FROM data GROUP BY 1"
+    example = f"SELECT {recipes.quote_name(_first_category(asked.universe) or first)}, count(*) FROM data GROUP BY 1"
     return asked.page(
         "sql.html", statement=statement or example, result=result, fault=fault, place=place,
-        recipes=recipes(asked, statement, is_sql=True) if statement.strip() else [],
-        table=[] if result is None else [[_cell(value) for value in row] for row in result["rows"][:1_000]],
+        recipes=recipes.of_statement(asked, statement) if statement.strip() else [],
+        table=[] if result is None else _with_sides([[_cell(value) for value in row] for row in result["rows"][:1_000]]),
     )  # fmt: skip
 
 
@@ -350,8 +349,10 @@ def _cell(value: Any) -> str:
     )
 
 
-def _quote_name(name: str) -> str:
-    return name if re.fullmatch(r"[a-z_][a-z0-9_]*", name) else '"' + name.replace('"', '""') + '"'
+def _with_sides(lines: Sequence[Sequence[str]]) -> list[list[tuple[str, bool]]]:
+    """Return the cells of a table, each with True if its column has numbers alone, which stand to the right."""
+    found = [all(NUMBER.fullmatch(cell) or cell == "NULL" for cell in column) for column in zip(*lines, strict=True)]
+    return [list(zip(line, found, strict=True)) for line in lines]
 
 
 async def words(asked: PageRequest) -> Response:
@@ -359,7 +360,7 @@ async def words(asked: PageRequest) -> Response:
     columns = [
         {
             "name": wording.short(name),
-            "quoted": _quote_name(name),
+            "quoted": recipes.quote_name(name),
             "kind": kind_of(asked.universe[name]),
             "values": [
                 "'" + str(label).replace("'", "''") + "'"
@@ -380,7 +381,7 @@ async def synthetic(asked: PageRequest) -> Response:
     head, *found = csv_files.reader(io.StringIO(bytes(response.body).decode()))
     lines = [[f"{float(cell):.6g}" if DECIMAL.fullmatch(cell) else cell for cell in line] for line in found]
     return asked.page(
-        "synthetic.html", head=head, lines=lines, most=asked.application.service.limits.records,
+        "synthetic.html", head=head, lines=_with_sides(lines), most=asked.application.service.limits.records,
     )  # fmt: skip
 
 
@@ -392,25 +393,28 @@ async def records(asked: PageRequest) -> Response:
 
 
 async def history(asked: PageRequest) -> Response:
-    """Show the person's own requests."""
+    """Show what the person asked."""
     before = dict(asked.pairs).get("before")
     parameters = {"most": "100", **({"before": before} if before else {})}
     found = (await asked.call("read_history", parameters=parameters))["requests"]
-    lines = [
-        {
-            **entry,
-            "kind": entry["endpoint"].replace("_", " "),
-            "again": asked.url("sql") if entry["endpoint"] == "run_sql" else "",
-            "recipes": recipes(asked, entry["asked"], is_sql=entry["endpoint"] == "run_sql")
-            if _can_repeat(entry)
-            else [],
-            "is_question": entry["endpoint"] in ("ask", "ask_by_text"),
-        }
-        for entry in found
-        if entry["endpoint"] not in ("describe_dataset", "read_history", "list_datasets", "describe")
-    ]
+    lines = [_history_line(asked, entry) for entry in found if entry["asked"] and entry["endpoint"] in KINDS]
     return asked.page("history.html", lines=lines, before=found[-1]["number"] if len(found) == 100 else None)
 
 
-def _can_repeat(entry: dict[str, Any]) -> bool:
-    return entry["endpoint"] in ("ask", "ask_by_text", "run_sql") and len(entry["asked"]) < 2_000
+def _history_line(asked: PageRequest, entry: dict[str, Any]) -> dict[str, Any]:
+    """Return a request with its questions, and with the code that repeats it if the whole of it is on record."""
+    endpoint, text = entry["endpoint"], entry["asked"]
+    head, *rest = text.splitlines() if endpoint == "ask_batch" else ("", text)
+    questions = rest[: len(rest) if len(text) < LONGEST_ASKED else -1]
+    is_whole = endpoint in AGAIN and len(text) < LONGEST_ASKED and (not head or head.startswith(f"{len(rest)} "))
+    return {
+        **entry,
+        "kind": "question" if endpoint == "ask_batch" and len(questions) == 1 else KINDS[endpoint],
+        "questions": questions[:SHOWN],
+        "more": head if head and (len(questions) > SHOWN or not is_whole) else "",
+        "again": asked.url("sql") if endpoint == "run_sql" else "",
+        "recipes": [] if not is_whole else recipes.of_statement(asked, text) if endpoint == "run_sql" else recipes.of_questions(asked, questions),
+        "csv": [asked.url("csv") + "?" + urlencode({"q": question}) for question in questions]
+        if is_whole and endpoint != "run_sql" and len(questions) == 1
+        else [],
+    }  # fmt: skip

@@ -8,25 +8,26 @@ from typing import Any
 
 from starlette.responses import Response
 
-from hedgerow.console import wording
-from hedgerow.console.analysts import read_place, recipes
+from hedgerow.console import recipes, wording
+from hedgerow.console.analysts import read_place
 from hedgerow.console.exploration import numeric_columns
 from hedgerow.console.page_request import PageRequest
 from hedgerow.server.problems import Refusal
 
 LOSSES = {
-    "Logistic": "logistic regression: a yes or no",
-    "Squared": "linear regression: a number",
-    "Huber": "robust linear regression",
-    "Absolute": "median regression",
-    "Poisson": "Poisson regression: a number of events",
-    "Hinge": "linear classifier (SVM)",
+    "Logistic": "logistic: yes or no",
+    "Squared": "linear: a number",
+    "Huber": "robust linear",
+    "Absolute": "median",
+    "Poisson": "Poisson: events",
+    "Hinge": "classifier (SVM)",
 }
-SETS = {"L2Ball": "ball", "L1Ball": "ball by sums: few features", "Box": "box"}
+SETS = {"L2Ball": "ball", "L1Ball": "ball by sums", "Box": "box"}
 BASES = {
     "guaranteed": "The errors are guaranteed, together with those of all other answers.",
     "bootstrap": "The errors are estimates: 95 % for each coefficient alone, from the noise of what was released.",
 }
+LEAST_GAIN = 0.0005  # part of the baseline's risk below which a model says about as much as none
 RADIUS = re.compile(r"\d{1,4}(\.\d{1,4})?")
 
 
@@ -46,7 +47,7 @@ async def models(asked: PageRequest) -> Response:
         }  # fmt: skip
         try:
             record = await asked.call("fit", body=body)
-            recipe = recipes(asked, record["answer"]["question"])
+            recipe = recipes.of_questions(asked, [record["question"]])
         except Refusal as refused:
             fault = refused.detail
     return asked.page(
@@ -81,7 +82,7 @@ def _judgement(judged: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "risk": f"{judged['risk']:.4g}",
         "baseline": f"{judged['baseline']:.4g}",
-        "is_better": (judged["gain"] or 0) > 0,
+        "is_better": (judged["gain"] or 0) > LEAST_GAIN,
         "gain": wording.percent(judged["gain"] or 0),
         "low": wording.number(low, measure, error),
         "high": wording.number(high, measure, error),

@@ -108,7 +108,8 @@ def _leaves(record: Any, path: Sequence[str] = ()) -> Iterable[tuple[str, str]]:
         for name, part in record.items():
             yield from _leaves(part, (*path, str(name)))
     else:
-        shown = ", ".join(map(str, record)) if isinstance(record, list) else "" if record is None else str(record)
+        parts = record if isinstance(record, list) else [] if record is None else [record]
+        shown = ", ".join(f"{each:.6g}" if isinstance(each, float) else str(each) for each in parts)
         yield " · ".join(path).replace("_", " "), shown
 
 

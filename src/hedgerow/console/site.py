@@ -68,6 +68,21 @@ class Page:
     has_file: bool = False  # its form is read by the page, which checks its key before the file
 
 
+async def elsewhere(asked: PageRequest) -> Response:
+    """Refuse an address that no page has. The address of a dataset may end with a slash."""
+    if asked.dataset and not asked.request.path_params["rest"]:
+        return RedirectResponse(asked.url(""), 303)
+    raise not_found()
+
+
+def no_page() -> Refusal:
+    """Return the refusal of pages that do not exist, and of datasets that are not this person's."""
+    return Refusal(
+        404, "not-found", "There is no such page",
+        "The address must be that of a page, about a dataset of yours. Found another. Begin at the start.",
+    )  # fmt: skip
+
+
 D = "/data/{dataset}"
 R = "/register/{registration}"
 OWNER = ("owner",)
@@ -112,6 +127,7 @@ PAGES = (
     Page("POST", "/people/{token}/end", owners.revoke, OWNER),
     Page("GET", "/tour", tour.show, ASKERS),
     Page("GET", "/tour/chart.svg", tour.chart, ASKERS),
+    *(Page("GET", f"{path}/{{rest:path}}", elsewhere, ROLES) for path in (D, "/data", "/register", "/people", "/tour")),
 )
 
 
@@ -223,6 +239,8 @@ class Site:
 
     def _refusal_page(self, asked: PageRequest, refusal: Refusal) -> Response:
         """Return a refusal as a page, or as a part of one that a script asked for."""
+        if refusal.name == "not-found":
+            refusal = no_page()
         if "hx-request" in asked.request.headers and asked.request.method == "POST":
             return asked.page("notice.html", refusal=refusal)  # a browser would report another status as an error
         return self.page("refusal.html", refusal.status, asked=asked, refusal=refusal)

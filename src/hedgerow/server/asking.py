@@ -133,12 +133,12 @@ async def ask_batch(call: Call) -> Reply:
             "Send several.",
             413,
         )
-    call.asked = f"{len(given.questions)} questions"
+    call.asked = f"{len(given.questions)} question{'s' if len(given.questions) != 1 else ''}"
     queries: list[Query] = []
     for start in range(0, len(given.questions), PART):
         queries += [read_question(question) for question in given.questions[start : start + PART]]
         await asyncio.sleep(0)
-    call.asked += ": " + "; ".join(repr(query) for query in queries[:PART])
+    call.asked = "\n".join([call.asked, *(repr(query) for query in queries[:PART])])
     if NDJSON in call.accept:
         return Reply(stream=_lines(call, given, queries), media=NDJSON)
     answers = await dataset.ask(call.token.analyst, queries, given.scale, given.resolution, call.meter)
@@ -246,14 +246,15 @@ async def describe(call: Call) -> Reply:
 async def fit(call: Call) -> Reply:
     """Fit a model to the table: a convex question by the names of its columns. Free without ``within``.
 
-    With it comes a judgement on the public hypothesis: the model's risk beside that of no features, and predicted beside observed
-    shares.
+    With it come its text as a question, and a judgement on the public hypothesis: the model's risk beside that of no features,
+    and predicted beside observed shares.
     """
     given: FitBody = call.body
     loss = getattr(hr.losses, given.loss)(target=given.target, features=given.features)
-    over = hr.Box(-given.radius, given.radius) if given.over == "Box" else getattr(hr, given.over)(given.radius)
-    query = hr.minimize(loss, over=over)
-    call.asked = repr(query)
+    ends = (-given.radius, given.radius) if given.over == "Box" else (given.radius,)
+    query = hr.minimize(loss, over=getattr(hr, given.over)(*ends))
+    over = f"{given.over}({', '.join(map(repr, ends))})"
+    call.asked = f"minimize(losses.{given.loss}(target={given.target!r}, features={given.features!r}), over={over})"
     answer = await _ask_one(call, query, given.within)
     (record,) = _records(call, "values", [query], [answer])
     theta = np.asarray(answer.value, float)
@@ -262,7 +263,9 @@ async def fit(call: Call) -> Reply:
     else:
         judgement = await call.run(lambda session: judge_model(session.hypothesis, session.universe, query, theta))
     coefficients = plain(answer.coefficients.to_dict(orient="records"))
-    return Reply({"answer": record, "coefficients": coefficients, "judgement": plain(judgement)})
+    return Reply(
+        {"question": call.asked, "answer": record, "coefficients": coefficients, "judgement": plain(judgement)}
+    )
 
 
 async def _ask_one(

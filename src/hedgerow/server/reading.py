@@ -64,8 +64,8 @@ async def read_history(call: Call) -> Reply:
     before = call.whole("before", 0, 10**12) or None
     trail, name, analyst = call.service.trail, call.dataset.name, call.token.analyst
     found = await asyncio.to_thread(lambda: trail.own_requests(name, analyst, before=before, most=most))
-    shown = [{"number": r.number, "at": r.at, "endpoint": r.endpoint, "asked": r.asked, "cost": r.cost} for r in found]
-    return Reply({"requests": shown})
+    shown = ("number", "at", "endpoint", "asked", "cost", "status")
+    return Reply({"requests": [{name: getattr(each, name) for name in shown} for each in found]})
 
 
 async def read_spending(call: Call) -> Reply:

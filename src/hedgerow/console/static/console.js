@@ -19,6 +19,13 @@ document.addEventListener("click", event => {
   navigator.clipboard?.writeText(text).then(() => announce(button, "Copied"), () => announce(button, "Select and copy"))
 })
 
+// On a narrow screen the menu is scrolled to the page that is shown.
+const here = document.querySelector(".menu [aria-current]")
+if (here) {
+  const menu = here.closest(".menu")
+  menu.scrollLeft = here.offsetLeft + here.offsetWidth / 2 - menu.clientWidth / 2
+}
+
 // A menu that is open closes when something else is clicked, or by Escape.
 document.addEventListener("click", event => {
   for (const menu of document.querySelectorAll("details.switch[open]")) {
