@@ -275,7 +275,7 @@ def test_a_person_with_many_new_questions_waits_and_repeats_and_others_go_on(ser
     """What others have asked before counts like the rest, or the limit would tell which questions these are."""
     service, dataset = served
     dataset._new, memory = Rate(10, seconds=86_400.0), AskedBefore()
-    dataset._memory = memory
+    dataset._asked = memory
     own, others, nobodys = counts(50, 56), counts(56, 60), counts(60, 64)
     memory.ask(service, dataset, "ben", others)
     first = memory.ask(service, dataset, "eve", own)

@@ -60,7 +60,7 @@ class WaitingRequest:
         return self.analyst, self.scale, self.resolution
 
 
-class QuestionMemory(Protocol):
+class AskedQuestions(Protocol):
     """The questions that each analyst has asked about a dataset."""
 
     def knows(self, dataset: str, analyst: str, questions: Sequence[str]) -> bool: ...
@@ -75,9 +75,9 @@ class AnswerQueue(ABC):
         most_waiting: int,
         most_of_one: int | None = None,
         new_a_day: int = MOST_NEW,
-        memory: QuestionMemory | None = None,
+        asked: AskedQuestions | None = None,
     ) -> None:
-        self.name, self._most, self._memory = name, most_waiting, memory
+        self.name, self._most, self._asked = name, most_waiting, asked
         self._most_of_one = most_waiting if most_of_one is None else most_of_one
         self._unanswered: Counter[str] = Counter()  # requests of each analyst that have no answer yet
         self._waiting: deque[WaitingRequest] = deque()
@@ -178,6 +178,10 @@ class AnswerQueue(ABC):
         """
         self._new.take(analyst, count)
 
+    def has_many_new(self, analyst: str) -> bool:
+        """Return True if a person has asked as many new questions today as the limit allows."""
+        return self._new.take(analyst, 0) > 0
+
     def _require_new(self, analyst: str, queries: Sequence[Query] = (), resolution: Resolution = "values") -> None:
         """Refuse a person who has asked many new questions today, because answers are kept. Own questions may be repeated."""
         wait = self._new.take(analyst, 0)
@@ -190,7 +194,7 @@ class AnswerQueue(ABC):
 
     def _has_asked(self, analyst: str, queries: Sequence[Query], resolution: Resolution) -> bool:
         names = [question_name(query, resolution) for query in queries]
-        return self._memory is not None and self._memory.knows(self.name, analyst, names)
+        return self._asked is not None and self._asked.knows(self.name, analyst, names)
 
     async def _do_heavy(
         self, analyst: str, work: Work, queries: Sequence[Query] = (), resolution: Resolution = "values"

@@ -22,7 +22,7 @@ from hedgerow.errors import HedgerowError
 from hedgerow.privacy.noise import random_token
 from hedgerow.query.counts import Query
 from hedgerow.release_file.replica import GivenAnswer, adopt_answers, given_answers, public_state
-from hedgerow.server.answer_queue import MOST_NEW, AnswerQueue, Meter, QuestionMemory, WaitingRequest
+from hedgerow.server.answer_queue import MOST_NEW, AnswerQueue, AskedQuestions, Meter, WaitingRequest
 from hedgerow.server.heads import HeadFile
 from hedgerow.server.journal import AnswerJournal
 from hedgerow.server.messages import pack, unpack
@@ -48,9 +48,9 @@ class Dataset(AnswerQueue):
         journal: AnswerJournal | None = None,
         head: HeadFile | None = None,
         new_a_day: int = MOST_NEW,
-        memory: QuestionMemory | None = None,
+        asked: AskedQuestions | None = None,
     ) -> None:
-        super().__init__(name, most_waiting, most_of_one, new_a_day, memory)
+        super().__init__(name, most_waiting, most_of_one, new_a_day, asked)
         self._head = head
         if head is not None:
             head.note(session)

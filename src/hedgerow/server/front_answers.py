@@ -63,10 +63,6 @@ class FrontDataset(AnswerQueue):
     def _require_new(self, *_: Any) -> None:
         """Do nothing: beyond the limit of a day, requests are handed on to the engine, which knows who asked what."""
 
-    def has_many_new(self, analyst: str) -> bool:
-        """Return True if a person has asked many new questions here today."""
-        return self._new.take(analyst, 0) > 0
-
     async def catch_up(self, seen: str) -> None:
         """Take the engine's present state, if the revision is still the one that was seen."""
         async with self._changing:

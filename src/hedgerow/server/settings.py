@@ -64,9 +64,7 @@ class Limits:
     requests_per_minute: int = 6_000
     wrong_tokens_per_minute: int = 60  # for each address
     seconds: float = 120.0  # a request that waits longer is refused; nothing that was paid for is lost
-    new_answers_per_day: int = (
-        200_000  # questions new to one person, about one dataset; each takes about 4 kB of memory while the service runs
-    )
+    new_answers_per_day: int = 200_000  # questions new to one person, about one dataset; each takes about 4 kB of memory while the service runs
     waiting: int = 1_000  # requests that wait for one dataset
     waiting_of_one: int = 200  # of these, requests of one person
     work_seconds: float = 60.0  # of free work in a worker process, which is ended after that
