@@ -79,7 +79,7 @@ class AssistantDesks:
                 caller.token.analyst, "call_tool", name, None if arguments is None else dict(arguments), facts
             )
             desk.numbers += more
-            key = f"{name} {_asked(arguments)}"
+            key = f"{name} {_question_text(arguments)}"
             (is_first,) = self._service.trail.is_first(caller.dataset.name, caller.token.analyst, [key])
             caller.dataset.count_new(caller.token.analyst, max(1, more) if is_first else 0)
             desk.note(name, result.asked, result.charged)
