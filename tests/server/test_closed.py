@@ -242,7 +242,7 @@ BUY = ("POST", "/ask", {"question": "count(b=1)", "within": 0.0165})
 
 
 def curious(folder: Path, others: list[tuple[str, str, Any]]) -> tuple[list[Any], float]:
-    """What an analyst sees of two rounds of questions after an owner's, and what the owner's cost."""
+    """Return what an analyst sees of two rounds of questions after an owner's, and what the owner's cost."""
     folder.mkdir()
     served, found = Served(folder, table()), []
     with served.client:

@@ -272,7 +272,7 @@ class AskedBefore:
 
 
 def test_a_person_with_many_new_questions_waits_and_repeats_and_others_go_on(served: tuple[Serving, Dataset]) -> None:
-    """What others have asked before counts like the rest, or the limit would tell which questions these are."""
+    """Questions that others have asked before count like the rest, or the limit would tell which these are."""
     service, dataset = served
     dataset._new, memory = Rate(10, seconds=86_400.0), AskedBefore()
     dataset._asked = memory
