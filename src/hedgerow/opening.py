@@ -149,7 +149,7 @@ def open(
         engine_profile = with_questions(engine_profile, universe)
     require_name("block", block)
     chosen = _Options(engine_profile, _check_trusted(trusted_losses))
-    budget, whose = _of_units(budget, unit, rows_per_unit, source)
+    budget, whose = _unit_budget(budget, unit, rows_per_unit, source)
     most = in_bytes(limit)
     with limit_memory(most), phases(progress):
         _require_types(universe, budget, table, None, seed)
@@ -167,7 +167,7 @@ def open(
             )
         kept = _kept_rows(keep_rows, source, data, universe, budget, table, csv)
         engine = _open_engine(data, account, noise, chosen, engine_profile.beta, None, resumable=ledger is not None)
-    _tell_of_another_fit(account)
+    _warn_of_another_fit(account)
     sampled = None
     if kept is not None:
         from hedgerow.engine.sampling import RowSampling
@@ -221,7 +221,7 @@ def _open_engine(
 
     ``prior`` is the hypothesis that the engine starts from. ``resumable`` tells whether the caller keeps the ledger.
     """
-    with account.opening(), _keeping_what_was_paid(account, resumable=resumable):
+    with account.opening(), _replayed_opening(account, resumable=resumable):
         engine = _engine(data, account, noise, options, beta, prior)
         engine.resume(account.end_replay())
         account.snapshots.remember(engine.state)
@@ -336,7 +336,7 @@ def _durable(url: str, budget: Budget, data: DataSource, analyst: str, options: 
     return ledgers.opened(url, budget, who=analyst, binding=binding)
 
 
-def _tell_of_another_fit(account: Ledger) -> None:
+def _warn_of_another_fit(account: Ledger) -> None:
     """Warn where a later fit answers new questions of a ledger otherwise than the fit that it was begun with."""
     if account.earlier_fit is not None:
         warnings.warn(
@@ -400,7 +400,7 @@ def release(
         workload = read_workload(workload, universe)
     if method not in METHODS:
         raise InvalidInput(f"method must be one of {', '.join(METHODS)}. Found {method!r}. Choose one.")
-    budget, whose = _of_units(budget, unit, rows_per_unit, source)
+    budget, whose = _unit_budget(budget, unit, rows_per_unit, source)
     if method == "small_db" and isinstance(budget, Budget):
         budget = replace(budget, delta=0.0)  # one choice is dearer in ρ, and needs no δ
     most = in_bytes(limit)
@@ -500,7 +500,7 @@ def _most_cells(universe: Universe, model_cells: int) -> int:
 
 
 @contextmanager
-def _keeping_what_was_paid(ledger: Ledger, *, resumable: bool) -> Iterator[None]:
+def _replayed_opening(ledger: Ledger, *, resumable: bool) -> Iterator[None]:
     """Begin to replay the ledger. After Ctrl-C, add a note on what was spent and how to go on."""
     ledger.begin_replay()
     try:
@@ -561,7 +561,7 @@ def _read_source(
     return data
 
 
-def _of_units(budget: Any, unit: Any, rows_per_unit: Any, source: Any) -> tuple[Budget, PersonColumn | None]:
+def _unit_budget(budget: Any, unit: Any, rows_per_unit: Any, source: Any) -> tuple[Budget, PersonColumn | None]:
     """Return the budget per person and the rule for which rows of a person are kept, if a unit is named."""
     if unit is None:
         if rows_per_unit is not None:

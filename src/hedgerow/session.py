@@ -106,7 +106,7 @@ class Session(RowQuestions, Spending, Publishing, Askable, NotCopyable):
         self._cache, self._sampling = AnswerCache(self._engine, self._ledger.answer_log), None
 
     @contextlib.contextmanager
-    def _alone(self) -> Iterator[None]:
+    def _exclusively(self) -> Iterator[None]:
         """Hold the ledger exclusively and run linear algebra on one thread."""
         with self._take_turn(), one_thread:
             yield
@@ -196,7 +196,7 @@ class Session(RowQuestions, Spending, Publishing, Askable, NotCopyable):
                 f"{'a release, which is finished' if self._is_whole else 'a view of some of its blocks'}. Use "
                 "hr.open(…).append(…)."
             )
-        with limit_memory(self._limit), self._alone():  # no other thread can append a block of the same name now
+        with limit_memory(self._limit), self._exclusively():  # no other thread can append a block of the same name now
             name = str(len(self._blocks) + 1) if block is None else block
             require_name("block", name)
             if name in self.blocks:
@@ -347,7 +347,7 @@ class Session(RowQuestions, Spending, Publishing, Askable, NotCopyable):
         float
         """
         self._require_all()
-        with limit_memory(self._limit), self._alone():
+        with limit_memory(self._limit), self._exclusively():
             if type(query) is OverTime:
                 return self._series(query, within, resolution).price()
             bound = bind_questions([query], self.universe, resolution)[0]

@@ -9,7 +9,7 @@ from people import SMALL
 import hedgerow as hr
 from hedgerow.query.counts import bound
 from hedgerow.query.linear import Linear
-from hedgerow.query.wording import asked_again
+from hedgerow.query.wording import restate
 
 UNIVERSE = hr.Universe(
     age=hr.Range(0, 80, bins=4), job=hr.Categories(["a", "b", None], other=True), day=hr.Dates("2020-01-01", "2020-12-31", by="month"),
@@ -24,7 +24,7 @@ def test_any_cells_of_any_column(name: str) -> None:
         mask = rng.random(UNIVERSE[name].size) < rng.choice([0.2, 0.5, 0.9])
         asked = bound(hr.count({name: mask, "smoker": True}), UNIVERSE)
         assert isinstance(asked, Linear)
-        assert bound(asked_again(asked, UNIVERSE), UNIVERSE) == asked
+        assert bound(restate(asked, UNIVERSE), UNIVERSE) == asked
 
 
 def test_it_is_short() -> None:
@@ -38,13 +38,13 @@ def test_it_is_short() -> None:
     for query in told:
         asked = bound(query, SMALL)
         assert isinstance(asked, Linear)
-        assert repr(asked_again(asked, SMALL)) == repr(query)
+        assert repr(restate(asked, SMALL)) == repr(query)
 
 
 def test_months_are_told_by_their_days() -> None:
     asked = bound(hr.count(day=np.arange(12) < 2), UNIVERSE)
     assert isinstance(asked, Linear)
-    assert repr(asked_again(asked, UNIVERSE)) == "count(day=(datetime.date(2020, 1, 1), datetime.date(2020, 2, 29)))"
+    assert repr(restate(asked, UNIVERSE)) == "count(day=(datetime.date(2020, 1, 1), datetime.date(2020, 2, 29)))"
 
 
 def test_alternatives_are_told_as_such() -> None:
@@ -54,7 +54,7 @@ def test_alternatives_are_told_as_such() -> None:
     ):
         asked = bound(query, SMALL)
         assert isinstance(asked, Linear)
-        again = asked_again(asked, SMALL)
+        again = restate(asked, SMALL)
         assert bound(again, SMALL) == asked
         assert repr(again) == repr(query)
 
@@ -62,5 +62,5 @@ def test_alternatives_are_told_as_such() -> None:
 def test_a_query_without_product_form_is_described_by_its_weights() -> None:
     asked = bound(hr.count(sex="F", age=(0, 3)) | hr.count(sex="M", smoker=True), SMALL)
     assert isinstance(asked, Linear)
-    assert bound(asked_again(asked, SMALL), SMALL) == asked
-    assert repr(asked_again(asked, SMALL)).startswith("linear(")
+    assert bound(restate(asked, SMALL), SMALL) == asked
+    assert repr(restate(asked, SMALL)).startswith("linear(")

@@ -18,7 +18,7 @@ from hedgerow.query.counts import BoundMarginal, OverTime, Query
 from hedgerow.query.counts import bound as bound_to
 from hedgerow.query.linear import Linear
 from hedgerow.query.row_statistic import RowStatistic
-from hedgerow.query.wording import asked_again
+from hedgerow.query.wording import restate
 from hedgerow.serialize import question_of
 from hedgerow.universe.universe import Universe
 
@@ -130,4 +130,4 @@ def query_of(bound: Bound[Any], universe: Universe) -> Query | None:
     found = question_of(bound)
     if found is None:
         return None
-    return asked_again(found[0], universe) if isinstance(found[0], Linear) else found[0]
+    return restate(found[0], universe) if isinstance(found[0], Linear) else found[0]

@@ -203,7 +203,7 @@ class Askable(ABC):
             return None
         from hedgerow.engine.coefficient_widths import bootstrap_widths
 
-        with limit_memory(self._limit), self._alone():
+        with limit_memory(self._limit), self._exclusively():
             public = self._public_answers()
             drawn = public.replicates()
             return bootstrap_widths(question, public.hypothesis, np.asarray(answer.value), drawn) if drawn else None
@@ -211,7 +211,7 @@ class Askable(ABC):
     # Steps that a session does and a release need not do.
 
     @abstractmethod
-    def _alone(self) -> contextlib.AbstractContextManager[object]:
+    def _exclusively(self) -> contextlib.AbstractContextManager[object]:
         """Answer in turn with other threads, with linear algebra on one thread."""
 
     @abstractmethod
@@ -293,7 +293,7 @@ class Askable(ABC):
 
     def _batch(self, asked: list[tuple[Query, Bound[Any]]], scale: Scale, advance: Callable[[], None]) -> list[Answer]:
         """Answer one batch of questions in one turn."""
-        with self._alone():
+        with self._exclusively():
             return self._computed_together(asked, scale, advance)
 
     def _computed_together(
@@ -370,7 +370,7 @@ class Askable(ABC):
         """
         wanted = require_record_options(round(self.rows) if rows is None else rows, resolution)
         self._require_all()
-        with limit_memory(self._limit), self._alone():
+        with limit_memory(self._limit), self._exclusively():
             return synthetic_records(self.hypothesis, wanted, self._generator, resolution, self.certificate, impossible)
 
     # Summaries and reports
@@ -394,7 +394,7 @@ class Askable(ABC):
 
         public = self._public_answers()
         self._require_all()
-        with limit_memory(self._limit), self._alone():
+        with limit_memory(self._limit), self._exclusively():
             return describe(
                 self.universe,
                 public.hypothesis,
@@ -433,7 +433,7 @@ class Askable(ABC):
             raise InvalidInput(f"most must be at least 1. Found {most!r}. Give the number of associations to list.")
         public = self._public_answers()
         self._require_all()
-        with limit_memory(self._limit), self._alone():
+        with limit_memory(self._limit), self._exclusively():
             return strongest_associations(
                 self.universe, public.hypothesis, lambda query: self._public_answer(public, query, "fraction"), wanted
             )

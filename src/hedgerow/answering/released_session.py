@@ -100,7 +100,7 @@ class ReleasedSession(Askable):
 
     def _ask_bound(self, query: Query, bound: Bound[Any], within: float | None, scale: Scale) -> Answer:
         require_free(query)
-        with self._alone():
+        with self._exclusively():
             answer = scaled_answer(query, bound, self._cache.ask(bound, within), 0.0, scale, self._engine)
             self._history.add(answer)
             return answer
@@ -138,8 +138,8 @@ class ReleasedSession(Askable):
         return self._session.private
 
     @contextlib.contextmanager
-    def _alone(self) -> Iterator[None]:
-        with self._session._alone():
+    def _exclusively(self) -> Iterator[None]:
+        with self._session._exclusively():
             yield
 
     def _public_answers(self) -> PublicAnswers:

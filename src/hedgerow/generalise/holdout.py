@@ -629,10 +629,10 @@ class Holdout(NotCopyable):
 
     def __repr__(self) -> str:
         warning = f"NOT PRIVATE: seed {self._noise.seed}, " if isinstance(self._noise, Seeded) else ""
-        left = self._what_is_left()
+        left = self._spending_in_words()
         return f"Holdout({warning}{self.rows} rows, {len(self._scores)} scores, {left})"
 
-    def _what_is_left(self) -> str:
+    def _spending_in_words(self) -> str:
         """Return what of the budget is spent, in words."""
         budget = self._ledger.budget
         if self.exhausted:
@@ -646,7 +646,7 @@ class Holdout(NotCopyable):
         ]
         head = ("model", "metric", "score", "interval", "from", "cost")
         warning = "NOT PRIVATE: the noise comes from a seed. " if isinstance(self._noise, Seeded) else ""
-        said = f"{warning}Holdout of {self.rows:,} rows, {self._what_is_left()}; the last {len(rows)} of {len(self._scores)} scores"
+        said = f"{warning}Holdout of {self.rows:,} rows, {self._spending_in_words()}; the last {len(rows)} of {len(self._scores)} scores"
         return _html.table(head, rows, said)
 
 

@@ -19,7 +19,7 @@ from hedgerow.universe.dates import Dates
 from hedgerow.universe.universe import Universe
 
 
-def asked_again(query: Linear, universe: Universe) -> Query:
+def restate(query: Linear, universe: Universe) -> Query:
     """Return a question that binds to this bound query."""
     if not query.attributes and query.is_count:
         return Count(()) if query.table else ~Count(())

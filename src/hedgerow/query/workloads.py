@@ -162,7 +162,7 @@ class Parities(Workload):
 
     def length(self, universe: Universe) -> int:
         """Return the number of subsets."""
-        return _how_many(len(_two_valued(universe)), self.k)
+        return _count_subsets(len(_two_valued(universe)), self.k)
 
     def vc_dimension(self, universe: Universe) -> int:
         """Return d for all subsets of d attributes, else the bound log₂|Q|."""
@@ -189,7 +189,7 @@ class Conjunctions(Workload):
 
     def length(self, universe: Universe) -> int:
         """Return the number of subsets, times their signs."""
-        return _how_many(len(_two_valued(universe)), self.k, 1 if self.monotone else 2)
+        return _count_subsets(len(_two_valued(universe)), self.k, 1 if self.monotone else 2)
 
     def vc_dimension(self, universe: Universe) -> int:
         """Return d for all subsets of d attributes, else the bound log₂|Q|."""
@@ -323,7 +323,7 @@ def _subsets(names: list[str], k: int | None) -> Iterator[tuple[str, ...]]:
     return itertools.chain.from_iterable(itertools.combinations(names, i) for i in range(1, most + 1))
 
 
-def _how_many(attributes: int, k: int | None, signs: int = 1) -> int:
+def _count_subsets(attributes: int, k: int | None, signs: int = 1) -> int:
     """Return the number of non-empty subsets of up to k attributes, with ``signs`` choices for each member."""
     most = attributes if k is None else min(k, attributes)
     return sum(math.comb(attributes, i) * signs**i for i in range(1, most + 1))

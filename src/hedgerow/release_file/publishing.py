@@ -26,7 +26,7 @@ class Publishing:
     _beta: float
     draft_cost: tuple[float, float]
 
-    def _alone(self) -> AbstractContextManager[object]:
+    def _exclusively(self) -> AbstractContextManager[object]:
         """Hold the ledger exclusively."""
         raise NotImplementedError
 
@@ -94,7 +94,7 @@ class Publishing:
         """
         from hedgerow.release_file.publish import publish
 
-        with self._alone():
+        with self._exclusively():
             return publish(
                 path,
                 self._blocks,

@@ -261,7 +261,7 @@ class Release(Askable):
     def price(self, query: Query, *, within: float | None = None, resolution: Resolution = "values") -> float:
         """Return 0 if the answer has a bar of ``within``; refuse otherwise, because a release buys nothing."""
         self._require_answerable(query)
-        with limit_memory(self._limit), self._alone():
+        with limit_memory(self._limit), self._exclusively():
             bound = bind_questions([query], self.universe, resolution)[0]
             wanted = bar_of_answer(within, bound)
             return self._cache.price(bound, wanted)
@@ -277,7 +277,7 @@ class Release(Askable):
 
     def _ask_bound(self, query: Query, bound: Bound[Any], within: float | None, scale: Scale) -> Answer:
         self._require_answerable(query)
-        with self._alone():
+        with self._exclusively():
             answer = scaled_answer(query, bound, self._cache.ask(bound, within), 0.0, scale, self._engine)
             self._history.add(answer)
             return answer
@@ -306,7 +306,7 @@ class Release(Askable):
         pandas.DataFrame
         """
         wanted = require_record_options(round(self.rows) if rows is None else rows, resolution)
-        with limit_memory(self._limit), self._alone():
+        with limit_memory(self._limit), self._exclusively():
             return synthetic_records(
                 self.hypothesis, wanted, lambda: public_generator(seed), resolution, self.certificate, impossible
             )
@@ -314,7 +314,7 @@ class Release(Askable):
     # What the base class asks for
 
     @contextlib.contextmanager
-    def _alone(self) -> Iterator[None]:
+    def _exclusively(self) -> Iterator[None]:
         """Answer in turn with other threads, with linear algebra on one thread."""
         if self._process != os.getpid():  # a fork: the thread that held the lock may not exist here
             self._lock, self._process = threading.RLock(), os.getpid()

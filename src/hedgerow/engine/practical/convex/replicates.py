@@ -42,12 +42,12 @@ class Replicates:
 
 def _replicate(learned: FittedModel, hypothesis: Hypothesis, rng: np.random.Generator) -> Hypothesis:
     """Draw all measurements anew from the hypothesis, and fit the model to them."""
-    twin = learned.with_measurements([_draw_anew(each, learned, hypothesis, rng) for each in learned.measurements])
+    twin = learned.with_measurements([_redraw(each, learned, hypothesis, rng) for each in learned.measurements])
     twin.refit(REFIT_STEPS, TOLERANCE)
     return twin.hypothesis()
 
 
-def _draw_anew(
+def _redraw(
     measurement: Measurement, learned: FittedModel, hypothesis: Hypothesis, rng: np.random.Generator
 ) -> Measurement:
     """Return a measurement with the hypothesis' own counts and new noise."""
