@@ -145,6 +145,7 @@ def of_session(session: Any, wanted: str | None) -> Iterator[tuple[str, Step]]:
         f"SELECT {', '.join(names)}, count(*) FROM data GROUP BY {', '.join(names)}",
         f"SELECT min({names[0]}), max({names[0]}), count(*) FROM data WHERE {names[0]} > 5",
         f"SELECT DISTINCT {names[0]} FROM data",
+        f"SELECT avg({', avg('.join(f'{names[0]}) AS v{i}' for i in range(500))} FROM data",
     ):
         yield f"sql {select}", lambda select=select: session.sql(select)
     yield "associations", lambda: session.associations()

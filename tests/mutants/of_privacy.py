@@ -30,12 +30,12 @@ events(
 )  # fmt: skip
 events(
     "A02", "events.py::Gaussian.rho", "Gaussian noise is billed half its ρ",
-    "return (self.sensitivity / self.sigma) ** 2 / 2", "return (self.sensitivity / self.sigma) ** 2 / 4",
+    "return ratio * ratio / 2", "return ratio * ratio / 4",
     EVENTS + "the_bill_of_gaussian_noise_covers_every_order",
 )  # fmt: skip
 events(
     "A03", "events.py::Exponential.rho", "a choice is billed half its ρ",
-    "return self.epsilon**2 / 8", "return self.epsilon**2 / 16",
+    "return self.epsilon * self.epsilon / 8", "return self.epsilon * self.epsilon / 16",
     EVENTS + "the_bill_of_the_exponential_mechanism_covers_every_order_of_its_worst_scores",
 )  # fmt: skip
 events(

@@ -98,5 +98,18 @@ sizes(
     "if given is None:", "if True:",
     DAYS + "the_limit_is_the_owners_and_a_day_where_nothing_is_said",
 )  # fmt: skip
+UNIVERSES = "test_sizes.py::test_every_question_on_a_universe_of_any_size_is_answered_or_refused_for_free"
+sizes(
+    "SZ18", "query/statistics/contingency.py::PairAssociation.on", "an association of a hundred thousand values takes days, and terabytes",
+    '"An association", math.prod(bound.shape), sum(bound.shape),', '"An association", 1, 1,', UNIVERSES,
+)  # fmt: skip
+sizes(
+    "SZ19", "query/statistics/groups.py::require_kept", "questions are judged when all of them are in memory",
+    "cells += bound(query, universe).kept_cells(universe) * times", "cells += bound(query, universe).kept_cells(universe) * 0 * times", UNIVERSES,
+)  # fmt: skip
+sizes(
+    "SZ20", "privacy/events.py::Gaussian.rho", "a bar that nobody can buy ends in an OverflowError",
+    "return ratio * ratio / 2", "return ratio**2 / 2", "sessions/test_prices.py::test_a_bar_that_no_budget_buys_is_refused_for_nothing",
+)  # fmt: skip
 
 SIZE_MUTANTS = sizes.mutants

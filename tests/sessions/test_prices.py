@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -72,4 +74,17 @@ def test_the_theory_profile_prices_nothing_that_it_does_not_sell() -> None:
     spent = session.spent
     with pytest.raises(hr.InvalidInput, match="at least the bar"):
         session.price(hr.count(age=2), within=0.9 * bar)
+    assert session.spent == spent
+
+
+@pytest.mark.parametrize("budget", [hr.Budget(30.0, 0.0), hr.Budget(10.0, 1e-6)], ids=repr)
+@pytest.mark.parametrize("within", [5e-324, 1e-300, 1e-160, 1e-15])
+def test_a_bar_that_no_budget_buys_is_refused_for_nothing(budget, within) -> None:
+    session = opened(budget, 1)
+    spent = session.spent
+    for question in (hr.count(smoker=True), hr.marginal("city"), hr.mean("age")):
+        with pytest.raises(hr.HedgerowError, match="must"):
+            session.ask(question, within=within)
+        with contextlib.suppress(hr.HedgerowError):  # or a price that nobody can pay
+            assert session.price(question, within=within) > session.remaining
     assert session.spent == spent

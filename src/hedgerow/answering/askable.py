@@ -520,7 +520,14 @@ def _linears(bound: Bound[Any]) -> Iterable[Linear]:
 
 def bind_questions(queries: Sequence[Query], universe: Universe, resolution: Resolution) -> list[Bound[Any]]:
     """Bind questions to the universe, and refuse them if the tables of their parts exceed the memory limit."""
-    bound = [bound_to(query, universe, resolution) for query in queries]
-    cells = sum(each.kept_cells(universe) for each in bound if isinstance(each, ComposedQuestion))
-    require("The tables of all parts of the questions", cells, KEPT, "Ask fewer at a time, or with coarser bins")
+    bound: list[Bound[Any]] = []
+    cells = 0
+    for query in queries:  # one at a time, because all of them bound may be too many already
+        each = bound_to(query, universe, resolution)
+        if isinstance(each, ComposedQuestion):
+            cells += each.kept_cells(universe)
+            require(
+                "The tables of all parts of the questions", cells, KEPT, "Ask fewer at a time, or with coarser bins"
+            )
+        bound.append(each)
     return bound

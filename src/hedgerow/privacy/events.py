@@ -211,7 +211,8 @@ class Gaussian(Event):
     @property
     def rho(self) -> float:
         """ρ = Δ²/(2σ²)."""
-        return (self.sensitivity / self.sigma) ** 2 / 2
+        ratio = self.sensitivity / self.sigma
+        return ratio * ratio / 2  # a product overflows to infinity, and a power raises
 
 
 @final
@@ -241,7 +242,7 @@ class Exponential(Event):
     @property
     def rho(self) -> float:
         """ρ = ε²/8."""
-        return self.epsilon**2 / 8
+        return self.epsilon * self.epsilon / 8
 
 
 @final

@@ -115,9 +115,10 @@ class GroupedQuestion(Statistic):
 
 def require_kept(what: str, universe: Universe, alike: Sequence[Query], times: int, way_out: str) -> None:
     """Refuse to ask these questions ``times`` times if the tables that they leave cached exceed the memory limit."""
-    parts = [bound(query, universe) for query in alike]
-    cells = sum(part.kept_cells(universe) for part in parts) * times
-    _memory.require(f"{what}, with a table for each group,", cells, _memory.KEPT, way_out)
+    cells = 0
+    for query in alike:  # one at a time, because all of them bound may be too many already
+        cells += bound(query, universe).kept_cells(universe) * times
+        _memory.require(f"{what}, with a table for each group,", cells, _memory.KEPT, way_out)
 
 
 class Groups:
