@@ -51,7 +51,7 @@ def workloads() -> Any:
 
 
 def loaded(name: str) -> tuple[Table, hr.Universe, dict[str, int]]:
-    """A table with its universe, which says what is a number and what a category, as an owner would."""
+    """Return a table with its universe, which declares numbers and categories as an owner would."""
     frame, domain = workloads().load(name)
     kinds = {a: hr.Integers(0, m - 1) if a in NUMBERS else hr.Categories([*range(m)]) for a, m in domain.items()}
     universe = hr.Universe(kinds)
@@ -71,7 +71,7 @@ def budget(epsilon: float) -> hr.Budget:
 
 
 def charged(event: Gaussian | Laplace) -> Receipt:
-    """For noise that is calibrated here, by hand, to a share of the budget: from an account that can pay for it."""
+    """Return a receipt for noise that is calibrated here to a share of the budget, from an account that can pay for it."""
     return hr.Accountant(hr.Budget(1e9, 0.5)).charge(event)
 
 

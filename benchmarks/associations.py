@@ -284,7 +284,7 @@ def _stored() -> dict[str, Run]:
 
 
 def _mean(results: dict[str, Run], name: str, neighbours: str, system: str) -> tuple[Run, int] | None:
-    """The mean over seeds of what was measured, and their number."""
+    """Return the mean of the measurements over seeds, and the number of seeds."""
     runs = [r for key, r in results.items() if key.startswith(f"{name} {neighbours} ") and key.endswith(f" {system}")]
     if not runs:
         return None

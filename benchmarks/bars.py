@@ -70,7 +70,7 @@ def made(rows: int = 50_000) -> Table:
 
 
 def households(rows: int = 50_000) -> Table:
-    """A tree of attributes, each drawn from what its parent says and now and then from a second one."""
+    """Draw a tree of attributes, each from its parent and now and then from a second one."""
     rng = np.random.default_rng(23)
     sizes = {
         "size": 8,
@@ -174,7 +174,7 @@ def means(name: str, data: DataSource, session: Session) -> dict[str, Any] | Non
 
 
 def over_seeds(runs: list[list[dict[str, Any]]]) -> list[dict[str, Any]]:
-    """The same row of each run: the mean of each figure, of the ratios the least and the most too, of what is outside the sum."""
+    """Combine one row over all runs: the mean of each figure, the least and the most of ratios, the sum of misses."""
     rows = []
     for same in zip(*runs, strict=True):
         row: dict[str, Any] = {}

@@ -119,7 +119,7 @@ class Regression:
         return float(theta @ self._gram @ theta / 2 - self._cross @ theta) + self._half - self.least
 
     def gradient(self, theta: Array) -> Array:
-        """No residual is clipped: kinder than a bound of 1 on it."""
+        """Return a gradient without clipped residuals, which favors the peer over a bound of 1."""
         return self._gram @ theta - self._cross
 
     def clipped_gradient(self, theta: Array, bound: float, rows: int) -> Array:

@@ -96,7 +96,7 @@ def shown(risk: Measured) -> str:
 
 
 def as_table(title: str, rows: Rows) -> list[str]:
-    """One row a method, whether ours is lower, and how far ahead of the best peer."""
+    """Return one row for each method, with the verdict and the distance from the best peer."""
     reference = next(iter(rows.values()))
     lines = [
         f"**{title}**",

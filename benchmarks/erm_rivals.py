@@ -95,7 +95,7 @@ def plain_frank_wolfe(gradient, p: int, n: int, L: float, ε: float, steps: int,
 
 
 def approximate_minima(table: Classification, ε: float, share: float, out: float, beta: float, rng):
-    """A linear term and a ridge, the minimum to a gradient of γ, and noise on what was found; `share` goes to the first."""
+    """Add a linear term and a ridge, minimize to a gradient of γ, and add noise to the result; `share` goes to the first."""
     n, p, γ = table.n, table.p, 1 / table.n**2
     ε_out, δ_out = out * ε, out * DELTA
     ε_objective, δ_objective = ε - ε_out, DELTA - δ_out

@@ -36,7 +36,7 @@ p = 256 shows by how much."""
 
 
 def slope(x: Sequence[float], points: Sequence[Point]) -> tuple[float, float]:
-    """The log-log slope, least squares, and the standard error that the points' own errors give it."""
+    """Return the log-log slope by least squares, and its standard error from the errors of the points."""
     u = np.log(x) - np.mean(np.log(x))
     weights = u / (u @ u)
     relative = np.array([point.error / point.risk for point in points])

@@ -29,7 +29,7 @@ warnings.simplefilter("ignore", NotPrivateWarning)
 
 
 def questions_table(rows: int) -> tuple[list[str], bool]:
-    """For each budget: what 10,000 questions are answered to, and how many a split budget answers as well."""
+    """Return, for each budget, the error of 10,000 answers, and the number that a split budget answers as well."""
     lines = [
         "| budget | threshold | within, of the holdout | questions, split | within, of the population | questions, split |",
         "|---|---:|---:|---:|---:|---:|",
@@ -55,7 +55,7 @@ def questions_table(rows: int) -> tuple[list[str], bool]:
 
 
 def split_for_population(budget: Budget, rows: int, width: float) -> int:
-    """The same of the population: Laplace noise on each, every answer of 8 bits, and few words or the theorem of Jung et al."""
+    """Return the same for the population: Laplace noise on each, 8 bits an answer, and short descriptions or Jung et al."""
     found, k = 0, 1
     while k <= 10**6:
         on_sample = widths.split_error(budget, rows, k, 0.025)

@@ -88,7 +88,7 @@ class Workload:
         return np.array([hits.mean() for hits in found]), tables
 
     def asked(self, session: hr.Session) -> tuple[NDArray[np.float64], list[NDArray[np.float64]]]:
-        """The session's answers to the same."""
+        """Return the session's answers to the same questions."""
         queries = [
             hr.count({name: np.isin(np.arange(self._sizes[name]), np.arange(low, high + 1)) for name, (low, high) in ranges.items()})
             for ranges in self.conjunctions
@@ -216,7 +216,7 @@ FIGURES = ("conjunctions", "worst conjunction", "three-way", "worst cell", "accu
 
 
 def results(name: str) -> pd.DataFrame:
-    """All that was measured of a table, of hedgerow as it is now: a row for each system, ε and seed."""
+    """Return all measurements of a table with the present hedgerow: a row for each system, ε and seed."""
     rows, version = [], sources()
     for path in sorted((RESULTS / name).glob("*-*-*.json")):
         *_, epsilon, seed = path.stem.rsplit("-", 2)

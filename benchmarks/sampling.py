@@ -43,7 +43,7 @@ def write_parquet(path: Path, rows: int) -> None:
 
 
 def build(source: str, folder: str) -> None:
-    """In a process of its own, whose largest memory is told."""
+    """Run in a separate process, and return its largest memory."""
     import resource
 
     from hedgerow.data.row_store import row_store

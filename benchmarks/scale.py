@@ -218,7 +218,7 @@ def table_section(rows: int, wide: bool = False) -> list[str]:
 
 
 def driver(path: str) -> dict[str, Any]:
-    """A table of so many rows opened and fitted on a cluster of processes, and the memory of the process that asks for it."""
+    """Open and fit a table of this size on a cluster of processes; return the memory of the process that asks."""
     from pyspark.sql import SparkSession
 
     import hedgerow as hr
@@ -282,7 +282,7 @@ def peak() -> float:
 
 
 def run(part: str, path: Path, sets: str = "[]", wide: bool = False) -> dict[str, Any]:
-    """In a process of its own, whose memory is told."""
+    """Run in a separate process, and return its memory."""
     command = [sys.executable, "-W", "ignore", __file__, "--part", part, "--path", str(path), "--sets", sets]
     command += ["--wide"] if wide else []
     found = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout

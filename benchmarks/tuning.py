@@ -63,7 +63,7 @@ def candidates(wide: bool) -> list[object]:
 
 
 def split(models: list[object], X: np.ndarray, y: np.ndarray, rng: np.random.Generator) -> object:
-    """Every candidate once: fits and scores share the budget as those of a search do, by rows."""
+    """Fit every candidate once. Fits and scores share the budget by rows, as in a search."""
     order = rng.permutation(y.size)
     cut = round(0.2 * y.size)
     account, each = hr.Accountant(BUDGET), BUDGET.total / len(models)

@@ -64,7 +64,7 @@ def write(path: Path, rows: int, sizes: Sequence[int]) -> None:
 
 
 def opened(path: str, sizes: list[int], seed: int, stream: bool) -> dict[str, Any]:
-    """In a process of its own."""
+    """Measure one opening in a separate process."""
     universe = hr.Universe.from_sizes({f"a{i}": m for i, m in enumerate(sizes)})
     for warm in WARM:
         with tempfile.TemporaryDirectory() as folder:

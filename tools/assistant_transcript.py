@@ -46,7 +46,7 @@ STEPS: tuple[tuple[str, str, dict[str, Any]], ...] = (
 
 
 async def transcript() -> str:
-    """The steps of the script, and what the client got."""
+    """Return the steps of the script, and the replies to the client."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NotPrivateWarning)
         session = hr.open(demo.path(), universe=demo.universe(), budget=hr.Budget(1.0, 1e-6), seed=1)
@@ -64,7 +64,7 @@ async def transcript() -> str:
 
 
 def with_transcript(page: str, found: str) -> str:
-    """The page with the transcript in its place."""
+    """Return the page with the new transcript."""
     head, _, rest = page.partition(BEGIN)
     return f"{head}{BEGIN}\n{found}\n{END}{rest.partition(END)[2]}"
 

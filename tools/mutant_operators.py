@@ -99,7 +99,7 @@ class Site:
 
 
 def sites(file: str, text: str) -> list[Site]:
-    """All places of a module, in order."""
+    """Return all places of a module, in order."""
     found = list(_Finder(file, text).found())
     counts: Counter[tuple[str, str, str, int]] = Counter()
     numbered = []
@@ -366,7 +366,7 @@ class _Finder:
         return None
 
     def _phrase(self, node: ast.AST) -> ast.AST:
-        """The expression that a constant stands in; alone it says nothing."""
+        """Return the expression around a constant, which alone says nothing."""
         parent = self.parents[node]
         while isinstance(parent, ast.keyword | ast.Slice | ast.Tuple | ast.UnaryOp | ast.Starred):
             parent = self.parents[parent]
@@ -405,7 +405,7 @@ class _Finder:
         return bisect.bisect_right(self.starts, offset)
 
     def _named(self, statement: ast.stmt, where: str) -> tuple[str, ...]:
-        """By what others name it: its constant, or its function and class."""
+        """Return the name that others use: of its constant, or of its function and class."""
         targets = (
             statement.targets
             if isinstance(statement, ast.Assign)

@@ -28,7 +28,7 @@ def renewed(page: Path, *, catalogue: str = "", operators: str = "", fresh: str 
 
 
 def counted(chosen: Sequence[Mutant], verdicts: Mapping[str, Verdict]) -> str:
-    """The table of the catalogue, and what was not caught."""
+    """Return the table of the catalogue, and the mutants that were not caught."""
     asked = [m for m in chosen if not m.equivalent]
     lines = ["| area | caught | survived | not settled |", "|---|---|---|---|"]
     for area in dict.fromkeys(m.area for m in asked):
@@ -68,7 +68,7 @@ def of_catalogue(chosen: Sequence[Mutant], verdicts: Mapping[str, Verdict], not_
 
 
 def tallied(drawn: Sequence[Site], verdicts: Mapping[str, Verdict]) -> str:
-    """Two tables of the drawn mutants, by folder and by operator, and the share that is caught."""
+    """Return two tables of the drawn mutants, by folder and by operator, and the share that is caught."""
     folders = list(dict.fromkeys(_folder(site) for site in drawn))
     lines = [*_table("folder", folders, drawn, verdicts, _folder), ""]
     lines += _table("operator", OPERATORS, drawn, verdicts, lambda site: site.operator)

@@ -60,7 +60,7 @@ class Verdict:
 
 @contextmanager
 def copied(base: Path, change: Change | None = None) -> Iterator[Path]:
-    """A copy of such a folder as src, changed. Times of files are kept, and with them all caches but those of what is changed."""
+    """Copy the sources with a change. File times are kept, and with them all caches except those of changed files."""
     with tempfile.TemporaryDirectory(prefix="mutant-") as folder:
         src = Path(shutil.copytree(base, Path(folder) / "src"))
         if change is None:
@@ -93,7 +93,7 @@ def pytest(src: Path, tests: Sequence[str], limit: float, jobs: int = 1, work: i
 
 
 def _pytest(src: str, tests: Sequence[str], jobs: int, scratch: str, work: int) -> None:
-    """In a process of its own, that has what is heavy to import already."""
+    """Run pytest in a process that has imported the heavy libraries already."""
     os.setsid()
     if work:
         resource.setrlimit(resource.RLIMIT_CPU, (work, work + 5))
@@ -142,7 +142,7 @@ def judged(change: Change, tests: Sequence[str], limit: float, base: Path, work:
 
 
 def require_copy(src: Path) -> None:
-    """The copy must be what is imported."""
+    """Refuse to run unless the copy is what Python imports."""
     where = subprocess.run(
         [sys.executable, "-c", "import hedgerow; print(hedgerow.__file__)"],
         env={**os.environ, "PYTHONPATH": str(src)}, capture_output=True, text=True, check=True,

@@ -76,7 +76,7 @@ class Reached:
         return {path.relative_to(self.package).as_posix(): path.read_text() for path in self.package.rglob("*.py")}
 
     def of_lines(self, file: str, lines: Iterable[int]) -> set[str]:
-        """The tests that run one of these lines. A fixture that tests of a file share is run by all of these."""
+        """Return the tests that run one of these lines. All tests of a file run a fixture that they share."""
         by_line = self.lines.get(file, {})
         contexts = {context for line in lines for context in by_line.get(line, ())}
         tests = {
@@ -99,7 +99,7 @@ class Reached:
         return found
 
     def near(self, file: str) -> frozenset[str]:
-        """The tests of files that bear the module's name or import it: what they run in other processes is in no record."""
+        """Return the tests of files that are named after the module or import it. Work in other processes is in no record."""
         if file not in self._near:
             files = [
                 test for test in near([f"src/hedgerow/{file}"]) if not NOT_ASKED.match(test) and not SLOW.search(test)
@@ -115,7 +115,7 @@ class Reached:
                 yield file, [n for n in lines if file != site.file or n not in site.statement]
 
     def ordered(self, site: Site, seconds: float) -> tuple[list[str], int]:
-        """The tests to run, as far as the time goes, and how many there are in all."""
+        """Return the tests to run within the time, and the number of all tests."""
         tests, beside = self.of(site), self.near(site.file)
         words = {part for part in re.split(r"[/._]", site.file.removesuffix(".py")) if len(part) > 2}
         asked = {part for part in re.split(r"[._]", site.where.lower()) if len(part) > 2}

@@ -78,7 +78,7 @@ def verdicts_of(seed: int) -> Path:
 
 
 def require_sound(mutants: Sequence[Mutant], limit: float, jobs: int, src: Path) -> None:
-    """All named tests must pass without a mutant, and on the copy, or nothing that follows would mean anything."""
+    """Require that all named tests pass without a mutant, on the copy too. Otherwise no later result means anything."""
     require_copy(src)
     tests = sorted({test for mutant in mutants for test in mutant.tests})
     print(f"{len(mutants)} mutants, {len(tests)} tests: these must pass without a mutant …", flush=True)
@@ -196,7 +196,7 @@ def _store(file: Path, known: Mapping[str, Verdict], sites: Sequence[Site]) -> N
 
 
 def unsound(base: Path, tests: Sequence[str], jobs: int) -> set[str]:
-    """The tests among these that fail without a mutant too: what they caught is not settled."""
+    """Return the tests that fail without a mutant, too. Mutants that they caught are not settled."""
     left = {test for test in tests if "::" in test}
     bad: set[str] = set()
     while left:

@@ -1,4 +1,4 @@
-"""From a question to an answer: everything that sessions and published releases do in the same way.
+"""Steps from a question to an answer that sessions and published releases share.
 
 ``askable`` is the base class of both. ``answer_cache`` repeats earlier answers, ``answer_history`` remembers the last
 ones for a report, ``scaling`` turns estimates into answers, ``synthetic`` draws records, and ``blocks`` holds the

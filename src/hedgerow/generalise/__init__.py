@@ -1,4 +1,4 @@
-"""From the sample to the population: statements about people who are not in the table.
+"""Statements about the population that the rows come from, including people who are not in the table.
 
 They follow from differential privacy, or from how little the answers reveal (description length). ``transfer`` has
 the theorems, in both directions, and ``statement`` is a session's statement about the population. ``holdout`` is a

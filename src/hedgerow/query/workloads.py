@@ -200,7 +200,7 @@ WORKLOADS = (Conjunctions, Intervals, Marginals, Parities, Thresholds)
 
 
 def marginals(k: int, *, most_cells: int | None = None) -> Workload:
-    """All k-way marginals.
+    """Ask for all k-way marginals.
 
     Parameters
     ----------
@@ -222,7 +222,7 @@ def marginals(k: int, *, most_cells: int | None = None) -> Workload:
 
 
 def intervals(attribute: str) -> Workload:
-    """All intervals of the cells of one ordered attribute. Their VC dimension is 2.
+    """Ask for all intervals of the cells of one ordered attribute. Their VC dimension is 2.
 
     Parameters
     ----------
@@ -237,7 +237,7 @@ def intervals(attribute: str) -> Workload:
 
 
 def thresholds(attribute: str) -> Workload:
-    """All thresholds ``attribute <= t``, with t one of its cells. Their VC dimension is 1.
+    """Ask for all thresholds ``attribute <= t``, with t one of its cells. Their VC dimension is 1.
 
     Parameters
     ----------

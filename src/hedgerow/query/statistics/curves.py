@@ -68,7 +68,7 @@ class BoundSurvival(ComposedQuestion):
 
     @property
     def limits(self) -> Ends:
-        """From 0 to 1."""
+        """The range of a survival curve, 0 to 1."""
         return np.zeros(self.shape), np.ones(self.shape)
 
     def ends(self, known: LinearKnowledge) -> Ends:
