@@ -13,6 +13,7 @@ NEIGHBOURS = (
 )
 PERSON = PROTOCOL + "a_purchase_waits_for_a_person_and_is_billed_once_under_the_cap"
 
+RESULTS = "assistants/test_assistant_results.py::test_"
 assistant = Writer("assistants", "assistants/")
 assistant(
     "AI01", "buying.py::buy", "a purchase is made without the person whom the owner demands",
@@ -158,6 +159,17 @@ assistant(
     "desk.sell(session, query, within, scale, resolution)",
     "session.ask(query, within=within, scale=scale, resolution=resolution)",
     SERVICE + "a_purchase_that_an_owner_must_approve_waits_for_the_owner",
+)  # fmt: skip
+
+assistant(
+    "AI31", "explaining.py::_price_of_half", "an explanation tells an analyst what others have left of the budget",
+    'if desk.shows_spending else " here."', "",
+    RESULTS + "a_bar_that_the_budget_cannot_pay_for_is_called_so_without_the_amounts_of_others",
+)  # fmt: skip
+assistant(
+    "AI32", "results.py::unit_of", "a sum of values is told as a number of rows",
+    'return "total"', 'return "rows"',
+    RESULTS + "a_count_in_rows_is_in_rows_and_a_total_never_is",
 )  # fmt: skip
 
 ASSISTANTS = assistant.mutants

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import hedgerow as hr
-from hedgerow.answer import Answer
+from hedgerow.answer import Answer, Combination
 from hedgerow.assistants.arguments import RESOLUTION, SCALE, Schema, arguments_schema, question_schema
 from hedgerow.assistants.desk import AssistantDesk
 from hedgerow.assistants.quoting import label_words, safe_text
 from hedgerow.assistants.results import (
     answer_record,
+    ends_of,
+    is_wide_by_bins,
     number_record,
     number_words,
     plain_label,
@@ -31,6 +34,10 @@ from hedgerow.sql.result import run_statement
 
 SETS = ("L2Ball", "L1Ball", "Box", "Simplex", "Unconstrained")
 NOT_SENT = ("Custom", "Loss")  # losses that are functions of a user's own
+BINS_HINT = (
+    "No budget removes that part. With resolution bins a question is about the coded table, where each value is the "
+    "representative of its bin, and its bar is much narrower."
+)
 PART = 50  # questions that are answered before a cancelled call is noticed
 
 
@@ -38,10 +45,17 @@ def read_question(given: Any) -> Query:
     """Return the question that an assistant wrote: a text, or an object of the JSON form. Nothing is executed."""
     if isinstance(given, str) and given.lstrip()[:6].upper() == "SELECT":
         raise InvalidInput("A question must be written as in Python. Found SQL. Send it to the tool sql.")
+    found: Query
     if isinstance(given, str):
-        found: Query = parse.question(given, _names())
+        try:
+            found = parse.question(given, _names())
+        except InvalidInput as refused:
+            raise InvalidInput(str(refused).replace(parse.GUIDE, "See the description of questions.")) from None
     else:
-        found = hr.wire.from_json(given if "v" in given else {"v": 1, **given}, hr.Query)
+        try:
+            found = hr.wire.from_json(given if "v" in given else {"v": 1, **given}, hr.Query)
+        except InvalidInput as refused:
+            raise InvalidInput(f"{refused} Or write the question as text, such as count(sex='F').") from None
     if isinstance(found, RowStatistic):
         raise InvalidInput("A question must be data. Found a function of rows. Ask a count or a mean.")
     return found
@@ -83,6 +97,9 @@ def ask(desk: AssistantDesk, call: ToolCall) -> ToolResult:
             continue
         lines.append(f"{number}. " + (f"refused: {record['error']}" if "error" in record else sentence(record)))
     lines += [f"Comparison of {each['first']} and {each['second']}: {each['words']}" for each in comparisons]
+    cut = [str(number) for number, record in enumerate(records) if is_wide_by_bins(record)]
+    if cut and call.arguments["resolution"] == "values":
+        lines.append(f"The bars of {', '.join(cut)} are wide, or missing, because of values inside bins. {BINS_HINT}")
     lines.append(f"All bars hold together with probability {desk.confidence:.3g}. Free.")
     return ToolResult("\n".join(lines), data, asked=_question_texts(given))
 
@@ -168,7 +185,7 @@ def run_sql(desk: AssistantDesk, call: ToolCall) -> ToolResult:
             elif cell is None or isinstance(cell, int | float):
                 cells.append(number_record(float("nan") if cell is None else cell, 0.0, 0.0))
             else:
-                cells.append(number_record(cell.value, cell.error, cell.typical))
+                cells.append(number_record(cell.value, cell.error, cell.typical, _ends(desk, cell)))
         rows.append(cells)
     desk.numbers += sum(result.is_answer) * len(result.rows)
     left = len(result.rows) - len(rows)
@@ -186,6 +203,15 @@ def run_sql(desk: AssistantDesk, call: ToolCall) -> ToolResult:
         lines.append(f"… and {left} more rows. Use LIMIT and ORDER BY, or group by fewer columns.")
     lines.append("Every declared group has a row, also an empty one. Counts are in rows. Free.")
     return ToolResult("\n".join(lines), data, asked=statement)
+
+
+def _ends(desk: AssistantDesk, cell: Any) -> tuple[float, float]:
+    """Return the ends between which an aggregate of a SQL result is; none where it was computed from several answers."""
+    if not isinstance(cell, Answer) or isinstance(cell.query, Combination):
+        return -math.inf, math.inf
+    bound = bound_to(cell.query, desk.table.universe)
+    low, high = ends_of(bound, unit_of(cell.query, bound, "rows"))
+    return float(low), float(high)
 
 
 def _ask_schema(desk: AssistantDesk) -> Schema:

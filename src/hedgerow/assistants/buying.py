@@ -30,14 +30,28 @@ def price(desk: AssistantDesk, call: ToolCall) -> ToolResult:
     data = {
         "question": safe_text(repr(query)), "within": within, "cost": plain_number(cost),
         "currency": view.budget.currency, "share_of_budget": plain_number(cost / whole),
-        "may_buy": desk.purchases is not None,
+        "may_buy": desk.purchases is not None and limit_exceeded(desk, cost) is None,
     }  # fmt: skip
     if cost == 0:
         said = "free: the free answer has such a bar already. Use ask."
     else:
         said = f"{cost:.4g} {view.budget.currency}, {cost / whole:.2%} of the whole budget. "
-        said += "Use buy." if desk.purchases else "Nothing can be bought here: tell the owner what you need and why."
+        limit = limit_exceeded(desk, cost)
+        if limit is not None:
+            said += f"This is more than {limit}, so it cannot be bought. Ask for a wider bar."
+        else:
+            said += (
+                "Use buy." if desk.purchases else "Nothing can be bought here: tell the owner what you need and why."
+            )
     return ToolResult(f"{data['question']} within {within:g}: {said}", data, asked=f"price of {query!r}")
+
+
+def limit_exceeded(desk: AssistantDesk, cost: float) -> str | None:
+    """Return the limit that a cost exceeds, or None. What others have left is told only where spending is shown."""
+    view = desk.view
+    if cost > view.budget.total:
+        return "the whole budget"
+    return "what is left of the budget" if desk.shows_spending and cost > view.budget.total - view.spent else None
 
 
 def buy(desk: AssistantDesk, call: ToolCall) -> ToolResult:

@@ -11,13 +11,13 @@ from hedgerow.answering.synthetic import synthetic_records
 from hedgerow.assistants.arguments import Schema, arguments_schema, column_list
 from hedgerow.assistants.desk import AssistantDesk
 from hedgerow.assistants.quoting import NOTE, column_words, label_words
-from hedgerow.assistants.results import plain_label, plain_name, plain_number
+from hedgerow.assistants.results import outward, plain_label, plain_name, plain_number
 from hedgerow.assistants.tool import Tool, ToolCall, ToolResult
 from hedgerow.privacy.noise import public_generator
 from hedgerow.universe.attributes import Attribute
 from hedgerow.universe.universe import Universe
 
-EXAMPLES = 3
+IN_ROWS = ("count", "freq", "missing")  # statistics that are numbers of rows
 
 
 def describe_dataset(desk: AssistantDesk, call: ToolCall) -> ToolResult:
@@ -38,7 +38,7 @@ def describe_dataset(desk: AssistantDesk, call: ToolCall) -> ToolResult:
         "private": view.private,
         "certificate": None if certificate is None else str(certificate),
         "confidence": plain_number(desk.confidence),
-        "free": "every tool but buy and score_on_holdout, any number of times",
+        "free": f"{_free_tools(desk)}, any number of times",
         "may_buy": desk.purchases is not None,
         "has_holdout": desk.holdout is not None,
     }
@@ -64,6 +64,14 @@ def describe_dataset(desk: AssistantDesk, call: ToolCall) -> ToolResult:
         lines.append(f"… and {data['columns_left_out']} more. Name some in columns to see them.")
     lines.append(NOTE)
     return ToolResult("\n".join(lines), data, asked=f"{len(names)} columns")
+
+
+def _free_tools(desk: AssistantDesk) -> str:
+    """Return which of the tools that this desk has are free."""
+    paid = [
+        name for name, is_there in (("buy", desk.purchases), ("score_on_holdout", desk.holdout)) if is_there is not None
+    ]
+    return f"every tool but {' and '.join(paid)}" if paid else "every tool"
 
 
 def _choose_columns(universe: Universe, given: list[str] | None, most: int) -> list[str]:
@@ -148,16 +156,20 @@ def summarize_columns(desk: AssistantDesk, call: ToolCall) -> ToolResult:
         lines.append(
             f"- {pair}: V {one['cramers_v']:.3g}; {cell} {one['share_beyond_independence']:+.3g} {reach}, {said}"
         )
-    lines.append(f"min, max and unique are those of the declaration. {NOTE}")
+    lines.append(
+        "min, max and unique are those of the declaration. Bars of means, deviations and quartiles include what bins hide; "
+        f"ask them with resolution bins for narrower ones. {NOTE}"
+    )
     return ToolResult("\n".join(lines), data, asked=f"{len(names)} columns")
 
 
 def _statistics_words(found: dict[str, Any]) -> str:
     parts = []
     for statistic, each in found.items():
-        value = each["value"]
-        text = f"{value:.5g}" if isinstance(value, float) else label_words(value)
-        parts.append(f"{statistic} {text}" + ("" if each["bar"] is None else f" ± {each['bar']:.2g}"))
+        value, unit = each["value"], " rows" if statistic in IN_ROWS else ""
+        text = f"{value:,.0f}" if unit else f"{value:.5g}" if isinstance(value, float) else label_words(value)
+        bar = "" if each["bar"] is None else f" ± {outward(each['bar'], 1, 3):,g}"
+        parts.append(f"{statistic} {text}{bar}{unit}")
     return ", ".join(parts)
 
 

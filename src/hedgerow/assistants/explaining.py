@@ -8,10 +8,11 @@ import numpy as np
 
 from hedgerow.answer import Answer
 from hedgerow.assistants.arguments import RESOLUTION, SCALE, Schema, arguments_schema, question_schema
-from hedgerow.assistants.asking import free_answer
+from hedgerow.assistants.asking import BINS_HINT, free_answer
+from hedgerow.assistants.buying import limit_exceeded
 from hedgerow.assistants.desk import AssistantDesk
 from hedgerow.assistants.quoting import safe_text
-from hedgerow.assistants.results import number_record, plain_number, sentence, verdict
+from hedgerow.assistants.results import number_record, number_words, plain_number, sentence, verdict
 from hedgerow.assistants.tool import Tool, ToolCall, ToolResult
 from hedgerow.errors import BudgetExceeded, HedgerowError
 from hedgerow.query.bound import Bound
@@ -29,13 +30,13 @@ def explain_answer(desk: AssistantDesk, call: ToolCall) -> ToolResult:
     query = answer.query
     data: dict[str, Any] = {"answer": record, "confidence": desk.confidence}
     data["meaning"] = _meaning(desk, answer)
-    data["theorem"] = CONVEX_THEOREM if query.is_convex else THEOREM
+    data["theorem"] = None if answer.error is None else CONVEX_THEOREM if query.is_convex else THEOREM
     data["would_narrow"] = _would_narrow(desk, call, answer)
     data["population"] = _population(desk, bound, answer)
     lines = [
         sentence(record),
         data["meaning"],
-        f"Theorem: {data['theorem']}.",
+        *([] if data["theorem"] is None else [f"Theorem: {data['theorem']}."]),
         *data["would_narrow"],
         data["population"],
     ]
@@ -71,7 +72,7 @@ def _meaning(desk: AssistantDesk, answer: Answer) -> str:
 def _would_narrow(desk: AssistantDesk, call: ToolCall, answer: Answer) -> list[str]:
     """List what would make the bar narrower."""
     if answer.error is None or answer.query.is_convex:
-        return ["Fewer attributes in a question give a narrower bar."]
+        return [*_at_bins(desk, call, answer), "Fewer attributes in a question give a narrower bar."]
     found = []
     bar, coarse = float(np.max(answer.error)), float(np.max(answer.resolution))
     if coarse > 0:
@@ -85,6 +86,18 @@ def _would_narrow(desk: AssistantDesk, call: ToolCall, answer: Answer) -> list[s
     return found
 
 
+def _at_bins(desk: AssistantDesk, call: ToolCall, answer: Answer) -> list[str]:
+    """Say which answer the coded table gives, where values inside bins leave an answer without a bar."""
+    if answer.query.is_convex or call.arguments["resolution"] == "bins":
+        return []
+    _, _, record = free_answer(desk, call.arguments["question"], {**call.arguments, "resolution": "bins"})
+    return (
+        []
+        if record.get("low") is None
+        else [f"Values inside bins leave it without a bar. {BINS_HINT} Here: {number_words(record, record['unit'])}."]
+    )
+
+
 def _price_of_half(desk: AssistantDesk, call: ToolCall, query: Query, within: float) -> list[str]:
     """Say what a narrower bar would cost, if anything sells one."""
     resolution = call.arguments["resolution"]
@@ -93,12 +106,16 @@ def _price_of_half(desk: AssistantDesk, call: ToolCall, query: Query, within: fl
         return [f"The tool price tells what a narrower bar costs, such as {within:.3g}."]
     try:
         cost = desk.view.price(query, within=within, resolution=resolution)
-    except BudgetExceeded as refused:
-        return [f"A bar of {within:.3g} cannot be bought: {safe_text(str(refused))}"]
+    except BudgetExceeded as refused:  # whose amounts tell what others have spent
+        why = f": {safe_text(str(refused))}" if desk.shows_spending else " here."
+        return [f"A bar of {within:.3g} cannot be bought{why}"]
     except HedgerowError:
         return [
             f"A bar of {within:.3g} cannot be bought here. The owner may sell narrower ones from the session itself."
         ]
+    limit = limit_exceeded(desk, cost)
+    if limit is not None:
+        return [f"A bar of {within:.3g} costs more than {limit}, so it cannot be bought."]
     who = "the tool buy" if desk.purchases else "the owner"
     return (
         [f"A bar of {within:.3g} costs {cost / desk.view.budget.total:.2%} of the budget now, from {who}."]

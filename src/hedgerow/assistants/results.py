@@ -10,31 +10,82 @@ import numpy as np
 from hedgerow.answer import Answer
 from hedgerow.assistants.desk import AssistantLimits
 from hedgerow.assistants.quoting import label_words, safe_text, visible_text
+from hedgerow.display import titles
 from hedgerow.query.bound import Bound
+from hedgerow.query.composed import ComposedQuestion
 from hedgerow.query.counts import BoundMarginal, Query
 from hedgerow.query.linear import Linear
-from hedgerow.query.ratios import BoundMean, Share
+from hedgerow.query.ratios import BoundMean, Mean, Ratio, Share
+from hedgerow.query.statistics.contingency import PairAssociation
+from hedgerow.query.statistics.curves import Survival
+from hedgerow.query.statistics.differences import Difference
+from hedgerow.query.statistics.families import GroupContrast
+from hedgerow.query.statistics.frequent import BoundTop
+from hedgerow.query.statistics.groups import GroupedQuestion
+from hedgerow.query.statistics.odds import NumberRatio, RelativeRisk
+from hedgerow.query.statistics.quantiles import QuantileStatistic
+from hedgerow.query.statistics.spread import Correlation, Variance
+from hedgerow.query.statistics.totals import Total
+from hedgerow.query.statistics.trends import Trend
 
 LONGEST_LABEL, LONGEST_NAME = 200, 1_000  # characters of a label and of a column's name, as data
+MUCH = 0.2  # share of a bar that is worth a remark
 ECHOED = 200  # characters of a question that a text repeats
-UNITS = {"share": "as a fraction", "rows": "in rows", "value": "in the units of the values"}
+UNITS = {
+    "share": "as a fraction", "points": "in percentage points", "rows": "in rows", "value": "in the units of the values",
+    "total": "in the units of the values, added up over the rows", "number": "as a number without a unit",
+}  # fmt: skip
+FRACTIONS = ("share", "points")  # units that are shown times 100
 
 
 def unit_of(query: Query, bound: Bound[Any], scale: str) -> str:
-    """Return the unit of an answer: a share, a number of rows, or the units of the values."""
-    if getattr(bound, "in_rows", False):
-        return "rows"
-    if isinstance(query, Share):
-        return "share"
-    if not bound.is_fraction:
-        return "value"
-    return "rows" if scale == "rows" else "share"
+    """Return the unit of an answer, one of ``UNITS``."""
+    if bound.in_rows:
+        return "total"
+    kind = _kind(query)
+    if bound.is_fraction:
+        return "rows" if scale == "rows" else "points" if kind == "points" else "share"
+    return "value" if kind == "count" else kind
 
 
-def ends_of(bound: Bound[Any], unit: str) -> tuple[float, float]:
-    """Return the least and the greatest value that the truth can have, whatever the table is."""
+def _kind(query: Any) -> str:
+    """Return the unit of a question as fractions, or "count" for all that is a fraction of the rows."""
+    match query:
+        case GroupedQuestion() if query.of is not None:
+            return _kind(query.of)
+        case GroupContrast():
+            return _difference_of(query.of, query.of) if query.measure == "difference" else "number"
+        case Difference():
+            return _difference_of(query.first, query.second)
+        case Ratio() | NumberRatio() | RelativeRisk() | PairAssociation() | Correlation():
+            return "number"
+        case Share() | Survival():
+            return "share"
+        case Mean() | QuantileStatistic() | Variance() | Trend() | Total():
+            return "value"
+    return "count"
+
+
+def _difference_of(first: Any, second: Any) -> str:
+    kinds = {_kind(first), _kind(second)}
+    return "points" if kinds <= {"share", "count", "points"} else "number" if kinds == {"number"} else "value"
+
+
+Ends = tuple[Any, Any]
+"""The least and the greatest value that the truth can have: numbers, or one for each cell."""
+
+
+def ends_of(bound: Bound[Any], unit: str) -> Ends:
+    """Return the ends between which the truth is, whatever the table is."""
     if isinstance(bound, BoundMean):
         return bound.low, bound.high
+    if isinstance(bound, BoundTop):
+        return 0.0, 1.0 if unit == "share" else math.inf
+    if isinstance(bound, ComposedQuestion):
+        low, high = bound.limits
+        if unit in ("rows", "total"):  # the number of rows may be private, so that only the sign is known
+            return np.where(np.asarray(low) >= 0, 0.0, -math.inf), math.inf
+        return low, high
     is_count = isinstance(bound, BoundMarginal) or (isinstance(bound, Linear) and bound.is_count)
     return (0.0, 1.0 if unit == "share" else math.inf) if is_count else (-math.inf, math.inf)
 
@@ -44,9 +95,15 @@ def answer_record(
 ) -> dict[str, Any]:
     """Return an answer as data: one number with its interval, or a table of them. ``given`` is the question as it came."""
     asked = safe_text(given if isinstance(given, str) else repr(answer.query))
-    record: dict[str, Any] = {"question": asked, "unit": unit, "charged": plain_number(answer.cost)}
-    ends = ends_of(bound, unit)
+    record: dict[str, Any] = {
+        "question": asked, "unit": unit, "measures": safe_text(titles.unit(answer.query, unit == "rows"), ECHOED),
+        "charged": plain_number(answer.cost),
+    }  # fmt: skip
+    if not isinstance(bound, BoundTop) and getattr(bound, "is_coarse", False):
+        record["cuts_bins"] = True
+    least, greatest = ends_of(bound, unit)
     if np.ndim(answer.value) == 0:
+        ends = float(least), float(greatest)
         return record | number_record(answer.value, answer.error, answer.typical, ends) | _resolution(answer)
     values = np.ravel(answer.value)
     errors, typical = _each(answer.error, values), _each(answer.typical, values)
@@ -55,16 +112,18 @@ def answer_record(
         return record | {"parameters": [plain_number(v) for v in values[: limits.cells]], "excess_risk": bound_of_risk}
     names = [name for name, _ in answer.labels]
     shape = np.shape(answer.value)
+    lows, highs = (np.ravel(np.broadcast_to(end, shape)) for end in (least, greatest))
     cells = []
     for at in range(min(values.size, limits.cells)):
         place = np.unravel_index(at, shape)
         labels = [plain_label(answer.labels[axis][1][int(k)]) for axis, k in enumerate(place)] if names else []
+        ends = float(lows[at]), float(highs[at])
         cells.append({"labels": labels, **number_record(values[at], errors[at], typical[at], ends)})
     record |= {
         "axes": [plain_name(name) for name in names],
         "cells": cells,
         "cells_left_out": int(values.size - len(cells)),
-    }
+    } | _resolution(answer)
     if len(names) == 1 and 2 <= values.size <= limits.cells:
         record["largest"] = _largest(cells)
     return record
@@ -95,8 +154,16 @@ def outward(value: float, side: int, digits: int) -> float:
 
 def _resolution(answer: Answer) -> dict[str, Any]:
     """Return the part of the bar that is due to bins, if there is any."""
-    part = float(np.max(answer.resolution))
+    part = float(np.max(answer.resolution)) if np.size(answer.resolution) else 0.0
     return {"bar_from_bins": plain_number(part)} if part else {}
+
+
+def is_wide_by_bins(record: dict[str, Any]) -> bool:
+    """Return True if a good part of a bar is due to values inside bins, or if they leave the answer without one."""
+    bars = [cell["bar"] for cell in record.get("cells", [record]) if "bar" in cell]
+    return record.get("cuts_bins", False) and (
+        None in bars or record.get("bar_from_bins", 0.0) >= MUCH * max(bars, default=math.inf)
+    )
 
 
 def _each(found: Any, values: Any) -> Any:
@@ -147,7 +214,7 @@ def sentence(record: dict[str, Any]) -> str:
         return f"{head}: {len(record['parameters'])} coefficients {said}. Use fit_model to see their names."
     if "cells" not in record:
         return f"{head} = {number_words(record, record['unit'])}{_charge(record)}"
-    lines = [f"{head}, {UNITS[record['unit']]}{_charge(record)}:"]
+    lines = [f"{head}, {record['measures']}, {UNITS[record['unit']]}{_charge(record)}:"]
     for cell in record["cells"]:
         labels = " × ".join(label_words(label) for label in cell["labels"])
         lines.append(f"  {labels}: {number_words(cell, record['unit'])}")
@@ -164,12 +231,19 @@ def number_words(record: dict[str, Any], unit: str) -> str:
     """Return a number with its interval in words."""
     if record["value"] is None:
         return "unknown: nothing that was released bounds it"
-    value = _in_words(record["value"], unit)
+    value, suffix = _in_words(record["value"], unit), ""
+    if unit == "points":  # said once
+        suffix, value = value[value.index(" ") :], value.split(" ")[0]
     if record["low"] is None:
-        return f"about {value}, without a bar: a hint, not a finding"
-    ends = f"certainly between {_in_words(record['low'], unit, -1)} and {_in_words(record['high'], unit, 1)}"
+        return f"about {value}{suffix}, without a bar: a hint, not a finding"
+    bar, low, high = (
+        _in_words(record[name], unit, side).removesuffix(suffix)
+        for name, side in (("bar", 1), ("low", -1), ("high", 1))
+    )
+    ends = f"certainly between {low} and {high}{suffix}"
+    ends += ", added up over the rows" if unit == "total" else ""
     may_be_0 = "; may be 0" if record["bar"] and record["low"] <= 0 <= record["high"] else ""
-    return f"{value} ± {_in_words(record['bar'], unit, 1)}, {ends}{may_be_0}"
+    return f"{value} ± {bar}, {ends}{may_be_0}"
 
 
 def _in_words(value: float, unit: str, side: int = 0) -> str:
@@ -177,9 +251,11 @@ def _in_words(value: float, unit: str, side: int = 0) -> str:
     if unit == "rows":
         whole = round(value) if side == 0 else math.floor(value) if side < 0 else math.ceil(value)
         return f"{whole:,} rows"
-    if unit == "share":
-        return f"{100 * value:.4g} %" if side == 0 else f"{outward(100 * value, side, 4):.4g} %"
-    return f"{value:.5g}" if side == 0 else f"{outward(value, side, 5):.5g}"
+    if unit in FRACTIONS:
+        sign = "%" if unit == "share" else "percentage points"
+        return f"{100 * value if side == 0 else outward(100 * value, side, 4):.4g} {sign}"
+    shown = value if side == 0 else outward(value, side, 5)
+    return f"{shown:,.0f}" if 1e5 <= abs(shown) < 1e15 else f"{shown:.5g}"
 
 
 def _charge(record: dict[str, Any]) -> str:
@@ -193,9 +269,10 @@ def verdict(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:
         comparison["words"] = "These two cannot be compared: both must be single known numbers in one unit."
         return comparison
     gap = first["value"] - second["value"]
-    comparison["difference"] = plain_number(gap)
+    unit = "points" if first["unit"] == "share" else first["unit"]
+    comparison |= {"difference": plain_number(gap), "unit": unit}
     if first["low"] is None or second["low"] is None:
-        comparison["words"] = f"The difference is about {gap:.4g}, without a bar: nothing is settled."
+        comparison["words"] = f"The difference is about {_in_words(gap, unit)}, without a bar: nothing is settled."
         return comparison
     reach = first["bar"] + second["bar"]
     low, high = outward(first["low"] - second["high"], -1, 7), outward(first["high"] - second["low"], 1, 7)
@@ -203,12 +280,12 @@ def verdict(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:
     if comparison["settled"]:
         which, least = ("larger", low) if low > 0 else ("smaller", -high)
         comparison["words"] = (
-            f"The first is certainly {which} than the second, by at least {outward(least, -1, 4):.4g}: the difference "
-            f"{gap:.4g} exceeds both bars together."
+            f"The first is certainly {which} than the second, by at least {_in_words(least, unit, -1)}: the "
+            f"difference, {_in_words(gap, unit)}, exceeds both bars together."
         )
     else:
         comparison["words"] = (
-            f"Not settled: the difference {gap:.4g} is within both bars together ({reach:.3g}). Do not report it as a "
-            "finding. difference(a, b) as a question may have a narrower bar."
+            f"Not settled: the difference, {_in_words(gap, unit)}, is within both bars together "
+            f"({_in_words(reach, unit, 1)}). Do not report it as a finding. difference(a, b) as a question may have a narrower bar."
         )
     return comparison

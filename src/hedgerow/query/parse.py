@@ -33,6 +33,7 @@ from hedgerow.query.ratios import mean, share
 from hedgerow.query.statistics import MAKERS, Groups
 from hedgerow.universe.attributes import MISSING, OTHER, not_
 
+GUIDE = "Write it as in docs/questions.md."
 LONGEST = 20_000  # a question has at most this many characters
 Names = Mapping[str, Any]
 
@@ -195,4 +196,4 @@ def _dotted_name(node: ast.expr) -> str:
 
 def _refuse(node: ast.expr, found: str, must: str = "A question must be made of calls and literals") -> NoReturn:
     """Refuse a part of a question, with its place."""
-    raise InvalidInput(f"{must}. Found {found} at column {node.col_offset + 1}. Write it as in docs/questions.md.")
+    raise InvalidInput(f"{must}. Found {found} at column {node.col_offset + 1}. {GUIDE}")
