@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 from sqlite_file import open_sqlite
 
 import hedgerow as hr
-from hedgerow.data import DataSource, HistogramSource, Table, readers
+from hedgerow.data import CodedRows, DataSource, HistogramSource, Table, readers
 from hedgerow.data import source as module
 from hedgerow.data import table as table_module
 from hedgerow.data.absent import AbsentTable
@@ -58,6 +58,10 @@ def frame_of(universe: hr.Universe, cells: Cells) -> pd.DataFrame:
 def histogram(folder: Path, universe: hr.Universe, cells: Cells) -> DataSource:
     flat = np.ravel_multi_index(tuple(cells.T), universe.shape)
     return HistogramSource(universe, np.bincount(flat, minlength=universe.size))
+
+
+def coded_rows(folder: Path, universe: hr.Universe, cells: Cells) -> DataSource:
+    return CodedRows(universe, list(cells.T))
 
 
 def csv_file(folder: Path, universe: hr.Universe, cells: Cells) -> DataSource:
@@ -170,7 +174,7 @@ def arrow_table(folder: Path, universe: hr.Universe, cells: Cells) -> DataSource
 
 Make = Callable[[Path, hr.Universe, Cells], DataSource]
 SOURCES: list[Make] = [
-    histogram, csv_file, csv_gzip, parquet_file, parquet_folder, parquet_pattern, parquet_by_url, sqlite_table, duckdb_file,
+    histogram, coded_rows, csv_file, csv_gzip, parquet_file, parquet_folder, parquet_pattern, parquet_by_url, sqlite_table, duckdb_file,
     ibis_table, postgres_table, pandas_frame, polars_frame, arrow_table, folded_table, table_of_rows,
     spark.spark_frame,
 ]  # fmt: skip
@@ -199,7 +203,7 @@ def make(request, tmp_path) -> Callable[..., DataSource]:
 
 
 # Once rows are read, all tables are held alike, whatever they were read from: for what comes after, one of each way to hold them, and the others in `make audit`
-HELD = [histogram, pandas_frame, folded_table, table_of_rows]
+HELD = [histogram, coded_rows, pandas_frame, folded_table, table_of_rows]
 HELD_PARAMS = [pytest.param(make, marks=() if make in HELD else pytest.mark.audit) for make in SOURCES]
 
 

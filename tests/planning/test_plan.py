@@ -8,7 +8,7 @@ import itertools
 import json
 import math
 import sys
-from typing import get_args
+from typing import Any, get_args
 
 import numpy as np
 import pytest
@@ -301,6 +301,23 @@ def test_a_universe_too_large_for_counts_is_drawn_row_by_row() -> None:
     large = hr.Universe({f"x{i}": hr.Integers(0, 9) for i in range(6)})
     data = simulation.draw_rows(large, 300)
     assert data.rows == 300 and large.size > simulation.DENSE
+
+
+@pytest.mark.parametrize(
+    ("asked", "most"),
+    [({"rows": 500}, 1), ({"rows": 500, "workload": ["age ~ region"]}, 2), ({"rows": 500, "accuracy": 0.2}, 4)],
+)
+def test_a_plan_opens_each_simulated_session_once(
+    monkeypatch: pytest.MonkeyPatch, asked: dict[str, Any], most: int
+) -> None:
+    opened, opening = [], simulation.open_session
+    monkeypatch.setattr(
+        simulation,
+        "open_session",
+        lambda data, **how: opened.append((data.rows, str(how["workload"]))) or opening(data, **how),
+    )
+    hr.plan(universe=SMALL, budget=hr.Budget(1.0, 1e-6), **asked)
+    assert len(opened) == len(set(opened)) <= most
 
 
 def test_only_an_accuracy_ranks_by_the_rows() -> None:

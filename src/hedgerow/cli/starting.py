@@ -98,6 +98,7 @@ def init(
     neighbours = _neighbours(neighbours, before, earlier, out)
     price = None if budget is None else hr.Budget(*budget, neighbours)  # type: ignore[arg-type]
     whole = _whole(epsilon, delta, neighbours, price, earlier)
+    delimiter = "\t" if delimiter == "\\t" else delimiter
     dialect: dict[str, Any] = {
         name: value for name, value in (("delimiter", delimiter), ("encoding", encoding)) if value is not None
     }
@@ -209,7 +210,8 @@ def _from_schema(
     found = hide_engine_errors(
         lambda: open_before_rows(place if table_name else hr.TrustSchema(place), table_name, csv)
     )
-    names = [name.strip() for name in columns.split(",")] if columns else list(dict.fromkeys(found.columns))
+    every = found.all_names(None if csv is None else csv.delimiter)
+    names = [name.strip() for name in columns.split(",")] if columns else every
     types = {name: found.type_of(i) for name, i in zip(names, found.positions(names), strict=True)}
     book: Mapping[str, Attribute] = {}
     if codebook is not None:

@@ -1,7 +1,7 @@
 """The only code that sees rows: it reads a table, codes its rows into cells and counts them.
 
-- ``source``: the interface through which mechanisms see a table. ``histogram``, ``table`` and ``spark_table`` implement
-  it, and ``backend`` chooses between the last two.
+- ``source``: the interface through which mechanisms see a table. ``histogram``, ``coded_rows``, ``table`` and
+  ``spark_table`` implement it, and ``backend`` chooses between the last two.
 - ``readers``: bring the rows of any source in ``batches``. ``csv_file``, ``parquet_files``, ``postgres_table`` and
   ``spark_frame`` read one kind of source each.
 - ``coding``: the rule that gives each value its cell. ``schema`` knows what a column's type says publicly.
@@ -17,13 +17,14 @@ The readers are imported with ``Table``, when it is first used: what answers wit
 
 from typing import TYPE_CHECKING, Any
 
+from hedgerow.data.coded_rows import CodedRows
 from hedgerow.data.histogram import HistogramSource
 from hedgerow.data.source import DataSource
 
 if TYPE_CHECKING:
     from hedgerow.data.table import Table
 
-__all__ = ["DataSource", "HistogramSource", "Table"]
+__all__ = ["CodedRows", "DataSource", "HistogramSource", "Table"]
 
 
 def __getattr__(name: str) -> Any:

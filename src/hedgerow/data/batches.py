@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hedgerow.data import schema
-from hedgerow.data.headers import list_names, missing_columns
+from hedgerow.data.headers import list_names, missing_columns, require_header
 from hedgerow.errors import InvalidInput
 
 # Rows of a batch from a database engine: few, because some hold at most 2 GiB of text in one.
@@ -35,6 +35,15 @@ class BatchSource:
     def type_of(self, position: int) -> schema.Column:
         """Return the public facts about a column."""
         return self.types[position] if self.types else schema.NOTHING
+
+    def all_names(self, delimiter: str | None) -> list[str]:
+        """Return the names of all columns, each once, or refuse a first line that cannot be a header.
+
+        Columns of a text file that have no name are left out: they number the rows.
+        """
+        if self.is_text:
+            require_header(self.columns, delimiter)
+        return [name for name in dict.fromkeys(self.columns) if name or not self.is_text]
 
     def positions(self, names: Sequence[str]) -> list[int]:
         """Return the positions of the named columns, and refuse a name that is missing or occurs twice."""

@@ -41,6 +41,31 @@ def missing_columns(
     return InvalidInput(f"{must}{found}.{hints} Rename the column, or take it out of the universe.")
 
 
+def require_header(columns: Sequence[str], delimiter: str | None) -> None:
+    """Refuse a first line that cannot be the header, before its fields are taken for the names of all columns.
+
+    ``delimiter`` is the declared one, or None. A file of one column whose name has a mark in it needs it declared.
+    """
+    if not any(columns):
+        raise InvalidInput(
+            "The first line must name the columns. Found an empty one. Check that this is the right file, and that it is "
+            "complete."
+        )
+    if any(name.translate(NO_TEXT) != name for name in columns):
+        encoding = "utf-16" if any("\0" in name for name in columns) else "latin-1"
+        raise InvalidInput(
+            "The first line must be in the declared encoding. Found characters that are not. Declare the file's, as in "
+            f"--encoding {encoding} or csv=hr.Csv(encoding='{encoding}')."
+        )
+    marks = [mark for mark in DELIMITERS if mark in columns[0] and mark != ":"]
+    if delimiter is None and len(columns) == 1 and marks:
+        written = DELIMITERS[max(marks, key=columns[0].count)]
+        raise InvalidInput(
+            f"The first line must have columns between ','. Found one column, which has {written} in it. Declare the "
+            f"delimiter, as in --delimiter {written} or csv=hr.Csv(delimiter={written})."
+        )
+
+
 def _cause_in_text(wanted: set[str], columns: Sequence[str]) -> str | None:
     """Return why a header's fields are not the declared names, if it is clear; otherwise None."""
     if not any(columns):

@@ -44,6 +44,7 @@ BY_MONTH = 10  # dates of at most this many years get a cell per month; others g
 OUTSIDE = 0.005  # the share of the rows that a draft cuts off on each side of numbers, as far as noise lets it see
 UNLISTED = 0.01  # the share of numbers that may be missing among the common ones, if these are to be a list
 UNSURE = 0.05  # a draft whose noise is a larger share of the rows than this is a guess
+WRITTEN = "Dates must be written as 2020-01-31, and numbers with a decimal point"
 LONG_TAIL = 4.0  # a scale whose widest bin is this many times the middle one has a long tail
 # A column whose name has one of these words holds codes: their sizes mean nothing.
 CODES = re.compile(
@@ -100,13 +101,17 @@ class ColumnDrafting:
         kept = [value for value, _ in told]
         if not any(value is not None for value in kept):
             return Categories([OTHER]), (
-                "a guess: no value is common, so all share one cell. Leave the column out, or list its values"
+                f"a guess: no value is common, so all share one cell. Leave the column out, or list its values. {WRITTEN}"
             )
-        unlisted = _share(1 - sum(n for _, n in told) / found.rows, found.level)
+        others = 1 - sum(n for _, n in told) / found.rows
+        unlisted = _share(others, found.level)
         flag = _flag_of([value for value in kept if value is not None])
         if flag is not None:
             return Flag(missing=None in kept), f"{_sure(found)}: a flag ({flag}); {unlisted} have another value"
-        return Categories(kept, other=True), f"{_sure(found)}: {len(kept)} common values; {unlisted} have another"
+        return (
+            Categories(kept, other=True),
+            f"{_sure(found)}: {len(kept)} common value{'s' * (len(kept) > 1)}; {unlisted} have another{_undecoded(kept)}{f'. {WRITTEN}' if others > 0.5 else ''}",
+        )
 
     def _numbers(
         self, name: str, numbers: Counted, whole: bool, part: Amount, found: KindEstimate, delta: float
@@ -148,7 +153,7 @@ class ColumnDrafting:
             inner.add(float(allowed[chosen]))
         edges = sorted({float(low), float(high), *(cut for cut in inner if low < cut < high)})
         widths = np.diff(edges)
-        scale = "a long tail, as of money; " if widths.max() > LONG_TAIL * np.median(widths) else ""
+        scale = "a long tail, as of money; " if widths[-1] > LONG_TAIL * np.median(widths) else ""
         fewer = f"; {len(edges) - 1} bins, because noise allows no more" if bins < self._bins else ""
         attribute = Range(edges=edges, whole=whole, missing=found.missing)
         return attribute, f"{_sure(found, reached)}: {scale}{outside}{fewer}{_of_code(name)}"
@@ -212,6 +217,15 @@ def _flag_of(values: list[str]) -> str | None:
     words = {str(value).lower() for value in values}
     pairs = zip(TRUE_WORDS, FALSE_WORDS, strict=True)
     return next((f"{yes} and {no}" for yes, no in pairs if words == {yes, no}), None)
+
+
+def _undecoded(kept: list[str | None]) -> str:
+    """Return a warning if common values have characters that the declared encoding could not read."""
+    return (
+        ". Some have characters that the declared encoding cannot read: declare the file's, such as latin-1"
+        if any("\ufffd" in value for value in kept if value is not None)
+        else ""
+    )
 
 
 def _of_code(name: str) -> str:

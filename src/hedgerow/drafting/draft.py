@@ -99,7 +99,7 @@ def draft(
     if type(source).__module__.startswith("pyarrow") and hasattr(source, "empty_table"):
         source = TrustSchema(source.empty_table())  # a schema without rows, so no row decided its types
     found = hide_engine_errors(lambda: open_before_rows(source, table, csv))
-    names = list(columns) if columns is not None else list(dict.fromkeys(found.columns))
+    names = list(columns) if columns is not None else found.all_names(None if csv is None else csv.delimiter)
     positions = dict(zip(names, found.positions(names), strict=True))
     known, called_public = dict(codebook or {}), set(public)
     _refuse_misspelled(known, found.columns)

@@ -17,6 +17,7 @@ from hedgerow.generalise.statement import population_statement
 from hedgerow.planning import simulation
 from hedgerow.planning.lower_bounds import lower_bounds
 from hedgerow.planning.report import Option, Plan
+from hedgerow.planning.simulation import SimulatedErrors
 from hedgerow.planning.theorems import (
     About,
     Goal,
@@ -133,21 +134,19 @@ def plan(
         found += [] if matrix is None else [matrix]
     found += convex_mechanisms(convex, universe.size)
     options = [_theorem_option(each, goals[each.about == "minimizers"], n, wanted, solving) for each in found]
+    effect = None
     if simulate and counts is not None and solving is None:
         asked = counts if isinstance(counts, Workload) else counts or None
+        about = {"queries": k or QUERIES, "beta": β, "workload": asked, "public": public}
         with phases(progress):
-            options.append(
-                _simulated_option(
-                    universe, budget, n, wanted, queries=k or QUERIES, beta=β, workload=asked, public=public
-                )
-            )
-    effect = None
-    if simulate and workload is not None and counts is not None and n is not None and solving is None:
-        with phases(progress):
-            tell(lambda: "comparing with a session without the workload")
-            effect = simulation.simulate_workload(
-                universe, budget, n, queries=k or QUERIES, beta=β, workload=asked, public=public
-            )
+            tried = None
+            if n is not None and workload is not None:
+                tell(lambda: "trying the practical profile, with the workload and without it")
+                tried, effect = simulation.simulate_workload(universe, budget, n, **about)
+            elif n is not None:
+                tell(lambda: "trying the practical profile")
+                tried = simulation.simulate_session(universe, budget, n, **about)
+            options.append(_simulated_option(universe, budget, n, wanted, tried, **about))
     main: About = "counts" if counts is not None else "minimizers"
     shown = [option for option in options if option is not None]
     shown.sort(key=lambda o: _rank(o, main, solving, n is not None))
@@ -240,24 +239,30 @@ def _theorem_option(
 
 
 def _simulated_option(
-    universe: Universe, budget: Budget, rows: int | None, accuracy: float | None, **about: Any
+    universe: Universe,
+    budget: Budget,
+    rows: int | None,
+    accuracy: float | None,
+    tried: SimulatedErrors | None,
+    **about: Any,
 ) -> Option:
-    """Return the option of the practical profile. Its numbers are those of simulated sessions, and no bounds."""
+    """Return the option of the practical profile. Its numbers are those of simulated sessions, and no bounds.
+
+    ``tried`` is the session with the stated rows, if they are stated.
+    """
     error = needed = typical = interval = None
     on = "uniform columns" if about["public"] is None else "public rows"
     by = f"simulation on {on}"
-    if rows is not None:
-        tell(lambda: "trying the practical profile")
-        found = simulation.simulate_session(universe, budget, rows, **about)
-        error, typical, interval = _useful(found.error), found.typical, found.interval
-        if found.rows < rows:
-            by += f", {found.rows:,} of them"
+    if tried is not None:
+        error, typical, interval = _useful(tried.error), tried.typical, tried.interval
+        if rows is not None and tried.rows < rows:
+            by += f", {tried.rows:,} of them"
     if accuracy is not None:
         tell(lambda: "looking for the rows that the practical profile needs")
-        tried, enough = simulation.rows_for(accuracy, universe, budget, rows or 20_000, **about)
-        needed = float(tried.rows) if enough else None
+        found, enough = simulation.rows_for(accuracy, universe, budget, tried or 20_000, **about)
+        needed = float(found.rows) if enough else None
         if typical is None:
-            typical, interval = tried.typical, tried.interval
+            typical, interval = found.typical, found.interval
     return Option("practical profile", True, "hr.open", by, error, needed, typical, simulated=True, interval=interval)
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from hedgerow.data import DataSource, HistogramSource, Table
+from hedgerow.data import CodedRows, DataSource, HistogramSource, Table
 from hedgerow.errors import InvalidInput, NotPrivateWarning, PublicWarning
 from hedgerow.opening import open as open_session
 from hedgerow.privacy.budget import Budget
@@ -87,15 +87,18 @@ class WorkloadEffect:
 
 def simulate_workload(
     universe: Universe, budget: Budget, rows: int, *, queries: int, beta: float, workload: Any, public: Any = None
-) -> WorkloadEffect:
-    """Run a session with the workload and one without it on the same public rows, and compare their errors."""
+) -> tuple[SimulatedErrors, WorkloadEffect]:
+    """Run a session with the workload and one without it on the same public rows, and compare their errors.
+
+    Returns the errors of the session with the workload, too.
+    """
     data = _quietly(draw_rows, universe, rows, public)
     asked = [questions(universe, workload), questions(universe, None)]
     with_it, without = (
         _errors(universe, budget, data, {"queries": queries, "beta": beta, "workload": each}, asked)
         for each in (workload, None)
     )
-    return WorkloadEffect(with_it[0].typical, with_it[1].typical, without[0].typical, without[1].typical)
+    return with_it[0], WorkloadEffect(with_it[0].typical, with_it[1].typical, without[0].typical, without[1].typical)
 
 
 def _errors(
@@ -137,10 +140,7 @@ def draw_rows(universe: Universe, rows: int, public: Any = None) -> DataSource:
         return Table(public.iloc[generator.integers(0, len(public), min(rows, MOST))], universe)
     if universe.size <= DENSE:
         return HistogramSource(universe, generator.multinomial(rows, np.full(universe.size, 1 / universe.size)))
-    import pandas as pd
-
-    codes = np.column_stack([generator.integers(0, size, min(rows, MOST)) for size in universe.shape])
-    return Table(pd.DataFrame(universe.decode(codes, numeric=True)), universe)
+    return CodedRows(universe, [generator.integers(0, size, min(rows, MOST)) for size in universe.shape])
 
 
 def questions(universe: Universe, workload: Any) -> list[Query]:
@@ -162,17 +162,19 @@ def questions(universe: Universe, workload: Any) -> list[Query]:
 
 
 def rows_for(
-    accuracy: float, universe: Universe, budget: Budget, start: float, **about: Any
+    accuracy: float, universe: Universe, budget: Budget, start: float | SimulatedErrors, **about: Any
 ) -> tuple[SimulatedErrors, bool]:
     """Find by a few trials about how many rows give bars of this width, given that errors fall as 1/n.
 
-    Returns the best trial, and True if its rows were enough.
+    The trials begin at ``start``: a number of rows, or a trial that was made. Returns the best trial, and True if its
+    rows were enough.
     """
     most = 2**40 if universe.size <= DENSE and about.get("public") is None else MOST
-    rows = int(min(max(start, 100.0), most))
+    made = start if isinstance(start, SimulatedErrors) else None
+    rows = int(min(max(made.rows if made else float(start), 100.0), most))  # type: ignore[arg-type]
     best: SimulatedErrors | None = None
     for _ in range(5):
-        found = simulate_session(universe, budget, rows, **about)
+        found = made if made is not None and made.rows == rows else simulate_session(universe, budget, rows, **about)
         reached = found.error is not None and found.error <= accuracy
         if reached and (best is None or found.rows < best.rows):
             best = found

@@ -16,6 +16,7 @@ sets, the unordered axes are treated as one: a larger class, and so a larger num
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 
@@ -96,12 +97,19 @@ def _over_intervals(table: Steps, axes: Sequence[int], *, but_all: bool = False)
     With ``but_all`` the whole axis is left out, unless its length is 1.
     """
     for axis in axes:
-        m = table.shape[axis]
-        starts, ends = np.triu_indices(m)
-        wanted = np.full(len(starts), True) if m == 1 or not but_all else ends - starts + 1 < m
-        sums = np.insert(np.cumsum(table, axis=axis), 0, 0, axis=axis)
-        table = np.take(sums, ends[wanted] + 1, axis=axis) - np.take(sums, starts[wanted], axis=axis)
+        starts, ends = _intervals(table.shape[axis], but_all)
+        sums = np.zeros((*table.shape[:axis], table.shape[axis] + 1, *table.shape[axis + 1 :]), np.int64)
+        np.cumsum(table, axis=axis, out=sums[(slice(None),) * axis + (slice(1, None),)])
+        table = np.take(sums, ends, axis=axis) - np.take(sums, starts, axis=axis)
     return table
+
+
+@functools.lru_cache(maxsize=64)  # a table has at most ``FEW_SUMS`` intervals; many tables have axes of the same length
+def _intervals(m: int, but_all: bool) -> tuple[Steps, Steps]:
+    """Return the first place of every interval of m places, and the place after its last."""
+    starts, ends = np.triu_indices(m)
+    wanted = np.full(len(starts), True) if m == 1 or not but_all else ends - starts + 1 < m
+    return starts[wanted], ends[wanted] + 1
 
 
 def work(shape: Sequence[int], ordered: Sequence[bool]) -> float:
