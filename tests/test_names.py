@@ -53,7 +53,7 @@ MODULE_WORDS = listed(
     """
     absent account amplification analyst answering api app appending approval argument arrival askable asking
     assistant association attached audit auto backend batch binding broken buying by cache candidate case category
-    certified chain chart check choice cli client coding coefficient commit compiled completion composed confinement
+    certified chain chart check choice cli client coded coding coefficient commit compiled completion composed confinement
     connection console container contingency contrast contribution conversion convex counting csv cursor curve custom
     data database dataset date db demo deprecated descent describing desk dialect difference discovery display
     document draft drafting durable duration dwork effect elementary endpoint environment erm errata erratum estimator

@@ -100,6 +100,31 @@ def test_long_labels_that_begin_alike_stay_different() -> None:
     assert len(set(shown)) == 30 and max(map(len, shown)) <= 36
 
 
+def test_long_labels_that_differ_in_the_middle_stay_different() -> None:
+    names = tuple(f"a very long name of a ward, number {i} of the old building" for i in range(12))
+    axes = table(np.full(12, 1 / 12), 0.004, ("ward", names)).plot(top=None)
+    shown = [tick.get_text() for tick in axes.get_yticklabels()]
+    assert len(set(shown)) == 12 and max(map(len, shown)) <= 36 and all("number" in name for name in shown)
+
+
+def test_missing_values_are_a_point_beside_the_line_of_numbers() -> None:
+    values = np.append(np.full(60, 0.9 / 60), 0.1)
+    axes = table(values, 0.01, ("age", (*range(20, 80), "(missing)"))).plot()
+    assert list(axes.lines[0].get_xdata()) == list(range(20, 80)) and list(axes.lines[1].get_ydata()) == [0.1]
+    shown = [tick.get_text() for tick in axes.get_xticklabels()]
+    assert shown[-1] == "(missing)" and {"20", "40"} <= set(shown)
+    assert "light band: guaranteed" in axes.get_xlabel() and "thin line" not in axes.get_xlabel()
+
+
+def test_large_numbers_are_written_out_below_an_axis() -> None:
+    pay = table(np.array([2e6, 3e6]), 5e5, ("sex", ("F", "M")), query=hr.group_by("sex").mean("pay")).plot()
+    pay.figure.canvas.draw()
+    assert (
+        "2,000,000" in [tick.get_text() for tick in pay.get_xticklabels()]
+        and not pay.xaxis.get_offset_text().get_text()
+    )
+
+
 def test_a_picture_of_some_means_says_how_many_there_are() -> None:
     means = table(np.arange(105.0), 9.0, ("place", COUNTIES), query=hr.group_by("place").mean("age"))
     assert "the largest 25 of 105" in means.plot().get_xlabel()

@@ -76,7 +76,7 @@ def test_a_question_shows_itself_as_it_is_written() -> None:
 
 
 def test_the_order_of_numbers_intervals_and_dates_means_something() -> None:
-    assert is_ordered([0, 1, 2, "missing"]) and is_ordered(["[0, 5)", "[5, 9)", "[9, 12]", "other"])
+    assert is_ordered([0, 1, 2, "(missing)"]) and is_ordered(["[0, 5)", "[5, 9)", "[9, 12]", "(other)"])
     assert is_ordered(["2020-01", "2020-02", "2020-03"]) and is_ordered(["2020-Q1", "2020-Q2", "2020-Q3"])
     assert is_ordered(["2019", "2020", "2021"]) and is_ordered(["Monday", "Tuesday", "Wednesday"])
     assert not is_ordered(["a", "b", "c"]) and not is_ordered([False, True])

@@ -421,7 +421,7 @@ model(
     "test_compiled.py::test_functions_compiled_while_a_table_is_read_are_those_that_its_model_needs",
 )  # fmt: skip
 practical(
-    "SW05", "certificate/largest_errors.py::_over_intervals", "the whole of an attribute counts as one more question of a small table",
+    "SW05", "certificate/largest_errors.py::_intervals", "the whole of an attribute counts as one more question of a small table",
     "if m == 1 or not but_all else ends - starts + 1 < m", "if m >= 1 or not but_all else ends - starts + 1 < m",
     SMALL_WORK + "largest_errors_and_sums_of_errors_are_found_alike",
 )  # fmt: skip

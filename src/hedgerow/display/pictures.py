@@ -31,7 +31,7 @@ WIDTH, GUARANTEED, TYPICAL = 7.0, "thin line: guaranteed error", "thick line: ty
 ORDERED = re.compile(
     r"[\[(]|\d{4}(-\d\d|-Q[1-4]|$)|(Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day$"
 )  # bins, periods, weekdays
-EXTRAS = ("missing", "other")
+EXTRAS = ("(missing)", "(other)")  # labels of cells without an order
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,16 @@ class Drawing:
     @property
     def legend(self) -> str:
         """The meaning of the whiskers, as far as there are any."""
-        known = ((GUARANTEED, self.high - self.low), (TYPICAL, self.typical))
+        return self._errors(GUARANTEED, TYPICAL)
+
+    @property
+    def legend_of_bands(self) -> str:
+        """The meaning of the bands around a line."""
+        return self._errors("light band: guaranteed error", "dark band: typical error")
+
+    def _errors(self, guaranteed: str, typical: str) -> str:
+        """Return the names of the errors that are known."""
+        known = ((guaranteed, self.high - self.low), (typical, self.typical))
         return " · ".join(said for said, width in known if np.isfinite(width).any()) or "no error is known"
 
     def take(self, order: Any) -> Drawing:
@@ -200,7 +209,7 @@ def _draw_one(
         axes = _new(axes, 3.4)
         _line(axes, drawing, labels, ticks=9 if most == MOST_ORDERED else 4)
         axes.set_xlabel(_literal(answer.labels[0][0]))
-        _name_values(axes, quantity, drawing.legend, horizontal=False)
+        _name_values(axes, quantity, drawing.legend_of_bands, horizontal=False)
         return axes
     texts = [titles.label(label) for label in labels]
     if not ordered:
@@ -323,16 +332,30 @@ def _bars(
 
 
 def _line(axes: Any, drawing: Drawing, labels: list[Any], ticks: int) -> None:
-    """Draw many ordered cells as a line in two bands."""
-    numbers = all(isinstance(label, int | float) for label in labels)
-    places = np.array(labels, float) if numbers else np.arange(len(labels), dtype=float)
-    values, typical = drawing.values[:, 0], drawing.typical[:, 0]
-    axes.fill_between(places, drawing.low[:, 0], drawing.high[:, 0], color=COLORS[0], alpha=0.18, linewidth=0)
+    """Draw many ordered cells as a line in two bands, and cells without an order as points beside it."""
+    extras = [i for i, label in enumerate(labels) if label in EXTRAS]
+    inside = [i for i in range(len(labels)) if i not in extras]
+    numbers = all(isinstance(labels[i], int | float) for i in inside)
+    places = np.array([labels[i] if numbers else i for i in inside], float)
+    line = drawing.take(inside)
+    values, typical = line.values[:, 0], line.typical[:, 0]
+    axes.fill_between(places, line.low[:, 0], line.high[:, 0], color=COLORS[0], alpha=0.18, linewidth=0)
     axes.fill_between(places, values - typical, values + typical, color=COLORS[0], alpha=0.35, linewidth=0)
     axes.plot(places, values, color=COLORS[0], linewidth=1.4, drawstyle="default")
-    if not numbers:
-        some = np.unique(np.linspace(0, len(labels) - 1, ticks).round().astype(int))
-        axes.set_xticks(some, [_literal(titles.label(labels[i])) for i in some], fontsize=8, rotation=30, ha="right")
+    beside = places[-1] + (places[-1] - places[0]) * 0.06 * np.arange(1, len(extras) + 1)
+    if extras:
+        _bars(axes, beside, drawing.take(extras), 0.0, COLORS[0], horizontal=False, is_amount=False)
+    if numbers and not extras:
+        return
+    if numbers:
+        locator = extra("matplotlib.ticker").MaxNLocator(ticks - len(extras), integer=True, steps=[1, 2, 5, 10])
+        found = [at for at in locator.tick_values(places[0], places[-1]) if places[0] <= at <= places[-1]]
+        texts = [f"{at:g}" for at in found]
+    else:
+        some = np.unique(np.linspace(0, len(inside) - 1, ticks).round().astype(int))
+        found, texts = [float(places[i]) for i in some], [titles.label(labels[inside[i]]) for i in some]
+    texts += [titles.label(labels[i]) for i in extras]
+    axes.set_xticks([*found, *beside], list(map(_literal, texts)), fontsize=8, rotation=30, ha="right")
 
 
 def _new(axes: Any, height: float) -> Any:
@@ -345,7 +368,7 @@ def _new(axes: Any, height: float) -> Any:
 
 def _name_cells(axes: Any, places: Array, texts: list[str], name: str, *, horizontal: bool) -> None:
     """Write the labels of the cells, the first at the top or at the left, and the name of their attribute."""
-    shown = [_literal(_short(text)) for text in texts]
+    shown = [_literal(text) for text in _short_names(texts)]
     size = 9 if len(texts) <= 30 else 7
     if horizontal:
         axes.set_yticks(places, shown, fontsize=size)
@@ -362,8 +385,8 @@ def _name_values(axes: Any, quantity: str, legend: str, *, horizontal: bool) -> 
     axis = axes.xaxis if horizontal else axes.yaxis
     if _is_share(quantity):
         axis.set_major_formatter(ticker.PercentFormatter(1.0))
-    elif quantity == "number of rows":
-        axis.set_major_formatter(ticker.FuncFormatter(lambda found, _: f"{found:,.0f}" if found == round(found) else f"{found:g}"))  # fmt: skip
+    elif isinstance(axis.get_major_formatter(), ticker.ScalarFormatter):
+        axis.set_major_formatter(ticker.FuncFormatter(_number))
     if horizontal:
         axes.set_xlabel(f"{_literal(quantity)}\n{legend}", fontsize=9)
     else:
@@ -392,6 +415,23 @@ def _short(text: str) -> str:
     """Shorten a label that is too long for a picture in its middle: names that begin alike often end differently."""
     half = LONGEST // 2
     return text if len(text) <= LONGEST else f"{text[:half].rstrip()}…{text[1 - half :].lstrip()}"
+
+
+def _short_names(texts: Sequence[str]) -> list[str]:
+    """Shorten labels that are too long, and show where those differ that would look alike."""
+    short = [_short(text) for text in texts]
+    for name in {name for name in short if short.count(name) > 1}:
+        alike = [i for i, found in enumerate(short) if found == name]
+        places = enumerate(zip(*(texts[i] for i in alike), strict=False))
+        begin = max(0, next((at for at, letters in places if len(set(letters)) > 1), 0) - 8)
+        for i in alike:
+            short[i] = f"…{texts[i][begin : begin + LONGEST - 2].strip()}…"
+    return short
+
+
+def _number(value: float, _: int = 0) -> str:
+    """Write a number below an axis, without a power of ten beside it."""
+    return f"{value:,.0f}" if value == round(value) else f"{value:g}"
 
 
 def _literal(words: object) -> str:

@@ -110,7 +110,7 @@ class ColumnDrafting:
             return Flag(missing=None in kept), f"{_sure(found)}: a flag ({flag}); {unlisted} have another value"
         return (
             Categories(kept, other=True),
-            f"{_sure(found)}: {len(kept)} common value{'s' * (len(kept) > 1)}; {unlisted} have another{_undecoded(kept)}{f'. {WRITTEN}' if others > 0.5 else ''}",
+            f"{_sure(found)}: {len(kept)} common value{'s' * (len(kept) > 1)}; {unlisted} have another{_encoding_warning(kept)}{f'. {WRITTEN}' if others > 0.5 else ''}",
         )
 
     def _numbers(
@@ -219,7 +219,7 @@ def _flag_of(values: list[str]) -> str | None:
     return next((f"{yes} and {no}" for yes, no in pairs if words == {yes, no}), None)
 
 
-def _undecoded(kept: list[str | None]) -> str:
+def _encoding_warning(kept: list[str | None]) -> str:
     """Return a warning if common values have characters that the declared encoding could not read."""
     return (
         ". Some have characters that the declared encoding cannot read: declare the file's, such as latin-1"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from sqlglot import expressions as exp
 
-from hedgerow.sql.syntax import bare, parts, refuse
+from hedgerow.sql.syntax import INSTEAD_OF_A_COLUMN, bare, parts, refuse
 from hedgerow.universe.universe import Universe
 
 TABLE = "data"  # name of the only table
@@ -24,7 +24,7 @@ class Scope:
         """Return the attribute that a column names. Case matters only if two columns differ by case alone."""
         node = bare(node)
         if not isinstance(node, exp.Column):
-            refuse(node, f"{node.key.upper()} where a column is expected")
+            refuse(node, f"{node.key.upper()} where a column is expected", ways_out=INSTEAD_OF_A_COLUMN)
         name, table = parts(node, "this", "table")
         if not isinstance(name, exp.Identifier):
             refuse(node, f"{node.sql()} where a column is expected")

@@ -177,7 +177,20 @@ def _output_name(node: exp.Expression) -> tuple[str, exp.Expression]:
         return str(alias.name), bare(inner)
     if isinstance(node, exp.Column) and not isinstance(node.this, exp.Star):
         return str(node.name), node
-    return node.sql(dialect=DIALECT).lower(), bare(node)
+    return _as_written(node), bare(node)
+
+
+def _as_written(node: exp.Expression) -> str:
+    """Return an expression as text: in lower case but for names and strings, whose case means something."""
+    marked = node.copy()
+    kept = [each for each in marked.find_all(exp.Identifier, exp.Literal) if not isinstance(each.this, exp.Expression)]
+    texts = [each.sql(dialect=DIALECT) for each in kept]
+    for i, each in enumerate(kept):
+        each.replace(exp.to_identifier(f"name{i}of{len(kept)}_", quoted=False))
+    said = marked.sql(dialect=DIALECT).lower()
+    for i, text in enumerate(texts):
+        said = said.replace(f"name{i}of{len(kept)}_", text)
+    return said
 
 
 def _distinct(names: list[str]) -> tuple[str, ...]:

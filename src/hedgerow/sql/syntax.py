@@ -7,6 +7,7 @@ other part of the node is refused, so that syntax added by a later version of sq
 from __future__ import annotations
 
 import datetime
+from collections.abc import Mapping
 from typing import Any, NoReturn
 
 import sqlglot
@@ -33,6 +34,18 @@ ADVICE = {  # a part of a statement that is refused, with the way out
     "with_": ("A statement must be one SELECT. Found WITH", "Write the condition into WHERE, or a subquery that only filters"),
     "qualify": ("A statement must have no windows. Found QUALIFY", "Ask for each group with GROUP BY"),
 }  # fmt: skip
+PERIODS = "Group dates by date_trunc, year, quarter, month or week"
+BANDS = "Write bands of numbers as CASE WHEN age < 30 THEN 'under 30' ELSE 'others' END"
+INSTEAD: dict[str, str] = {  # an expression that is refused, with the way out
+    "distinct": "The declared values are public, and which of them occur is private: GROUP BY lists them with counts",
+    "window": "For shares of all rows, ask marginal('sex') without SQL",
+    "mode": "Write GROUP BY … ORDER BY count(*) DESC LIMIT 1",
+}
+INSTEAD_OF_A_COLUMN: dict[str, str] = {
+    **INSTEAD,
+    **dict.fromkeys(("mul", "div", "intdiv", "add", "sub", "mod", "floor", "ceil", "round"), BANDS),
+    **dict.fromkeys(("timetostr", "tochar"), PERIODS),
+}
 HARMLESS = {"big_int", "typed", "safe", "quoted", "_type"}  # annotations of sqlglot that change no meaning
 
 
@@ -107,9 +120,15 @@ def parts(node: exp.Expression, *understood: str) -> tuple[Any, ...]:
     return tuple(node.args.get(name) for name in understood)
 
 
-def refuse(node: Any, found: str, must: str = "SQL must be of a supported kind") -> NoReturn:
-    """Raise InvalidInput with the place of the node."""
-    raise InvalidInput(f"{must}. Found {found}{place(node)}. Supported: {SUPPORTED}.")
+def refuse(
+    node: Any,
+    found: str,
+    must: str = "SQL must be of a supported kind",
+    ways_out: Mapping[str, str] = INSTEAD,
+) -> NoReturn:
+    """Raise InvalidInput with the place of the node, and the way out if one is known."""
+    instead = f" {ways_out[node.key]}." if node.key in ways_out else ""
+    raise InvalidInput(f"{must}. Found {found}{place(node)}.{instead} Supported: {SUPPORTED}.")
 
 
 def place(node: exp.Expression) -> str:
