@@ -38,12 +38,19 @@ def whole(name: str, value: Any, way_out: str = "Give an int.") -> int:
     return int(value)
 
 
-def require_folder(role: str, path: Any) -> Path:
-    """Return a path to write to. Refuse it unless it is a path in a folder that exists."""
+def require_path(role: str, path: Any) -> Path:
+    """Return a path. Refuse anything that is none."""
     try:
-        target = Path(path)
+        return Path(path)
     except TypeError:
         raise InvalidInput(f"{role} must be a text or a Path. Found {type(path).__name__}. Name a file.") from None
+
+
+def require_folder(role: str, path: Any) -> Path:
+    """Return a path to write to. Refuse it unless it is the path of a file in a folder that exists."""
+    target = require_path(role, path)
+    if target.is_dir():
+        raise InvalidInput(f"{role} must be that of a file. Found the folder {str(target)!r}. Name a file in it.")
     if not target.parent.is_dir():
         raise InvalidInput(f"{role} must be in a folder that exists. Found {str(target.parent)!r}. Make it first.")
     return target

@@ -261,9 +261,9 @@ class Answer:
         )
 
     def _refuse_order(self, other: object) -> NoReturn:
-        """Refuse <, <=, > and >=, which would ignore the error bars."""
+        """Refuse comparisons with numbers, and of size, which would ignore the error bars."""
         raise InvalidInput(
-            "A comparison of answers must take their error bars into account. Found <, <=, > or >=. "
+            "A comparison of answers must take their error bars into account. Found <, <=, >, >= or == with a number. "
             "Use .certainly_above(…) or .certainly_below(…), or compare .value if their errors may be ignored."
         )
 
@@ -271,6 +271,8 @@ class Answer:
 
     def __eq__(self, other: object) -> bool:
         """Compare all fields: True for the same answer to the same question, to the last bit."""
+        if isinstance(other, int | float | np.number | np.ndarray):
+            self._refuse_order(other)
         if not isinstance(other, Answer):
             return NotImplemented
         mine, theirs = ([getattr(a, f.name) for f in fields(Answer) if f.compare] for a in (self, other))

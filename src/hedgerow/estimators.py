@@ -236,7 +236,7 @@ class _Linear(_Bound):
     def _scores(self, X: Any) -> Array:
         """Compute z for every row of a frame."""
         check_is_fitted(self, "coef_")
-        names, X = self._risk.features.attributes, self._with_plain_names(X)
+        names, X = self._risk.features.attributes, self._with_plain_names({} if X is None else X)
         X = self._own_rows(X, [n for n in names if isinstance(X, np.ndarray) or n in getattr(X, "columns", X)])
         cells = {name: cells_of(self.session.universe, name, X) for name in names}
         rows = self._risk.features.rows(cells)
@@ -253,7 +253,7 @@ class _Linear(_Bound):
         found = getattr(self.session, "hypothesis", None)
         if found is None:
             raise InvalidInput(
-                f"The session must have its hypothesis here. Found a {type(self.session).__name__}. Use a session, or the "
+                f"The session must have its hypothesis here. Found {type(self.session).__name__}. Use a session, or the "
                 "service's release file with hr.load."
             )
         return found

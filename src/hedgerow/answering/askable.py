@@ -277,7 +277,7 @@ class Askable(ABC):
         require_scale(scale)
         if isinstance(queries, Query | str) or not isinstance(queries, Iterable):
             raise InvalidInput(
-                f"queries must be a list of questions. Found a {type(queries).__name__}. Put it in a list, or use ask."
+                f"queries must be a list of questions. Found {type(queries).__name__}. Put it in a list, or use ask."
             )
         self._require_all()
         asked = list(queries)

@@ -82,9 +82,7 @@ def _is_mixed(column: pd.Series) -> bool:
 def _bind(impossible: Iterable[Query], universe: Universe) -> list[Linear]:
     """Bind the conditions that no record may satisfy; refuse one that cuts a bin."""
     if isinstance(impossible, Query | str) or not isinstance(impossible, Iterable):
-        raise InvalidInput(
-            f"impossible must be a list of counts. Found a {type(impossible).__name__}. Put it in a list."
-        )
+        raise InvalidInput(f"impossible must be a list of counts. Found {type(impossible).__name__}. Put it in a list.")
     found = []
     for query in impossible:
         require_boolean(query)

@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import hedgerow as hr
-from hedgerow._checks import number
+from hedgerow._checks import did_you_mean, number
 from hedgerow.cli.environment import expand, require_no_secret
 from hedgerow.errors import InvalidInput
 
@@ -61,15 +61,16 @@ class File:
     def __init__(self, path: Path) -> None:
         self.path, self.folder = path, path.absolute().parent
         try:
-            self.content: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
+            self.content: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8-sig"))
         except OSError:
             raise InvalidInput(
                 f"A file must describe the table. Found none at {str(path)!r}. Make one with `hedgerow init SOURCE`, "
                 "or name it with --file."
             ) from None
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
-            where = f" ({problem})" if isinstance(problem, tomllib.TOMLDecodeError) else ""
-            raise InvalidInput(f"{path} must be TOML. Found other text{where}. Correct it.") from None
+            from hedgerow.universe.files import toml_problem
+
+            raise InvalidInput(f"{path} must be TOML. {toml_problem(problem)}") from None
         self._require_keys(self.content, KEYS, "")
 
     # The table
@@ -295,8 +296,8 @@ class File:
         for name in found:
             if name not in known:
                 raise InvalidInput(
-                    f"{where}{self.path.name} must have only {', '.join(known)}. Found {name!r}. Correct it, or take "
-                    "it out."
+                    f"{where}{self.path.name} must have only {', '.join(known)}. Found {name!r}.{did_you_mean(name, known)} "
+                    "Correct it, or take it out."
                 )
 
 

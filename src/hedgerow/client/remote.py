@@ -153,7 +153,7 @@ class RemoteSession:
         """Answer many free questions, as ``Session.ask_all`` does."""
         if isinstance(queries, Query | str) or not isinstance(queries, Iterable):
             raise InvalidInput(
-                f"queries must be a list of questions. Found a {type(queries).__name__}. Put it in a list, or use ask."
+                f"queries must be a list of questions. Found {type(queries).__name__}. Put it in a list, or use ask."
             )
         asked, answers = [wire.to_json(query) for query in queries], []
         for start in range(0, len(asked), AT_ONCE):

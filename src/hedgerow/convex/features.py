@@ -223,7 +223,9 @@ class Features:
             product = np.ones((count, 1))
             for name in block:
                 columns = self._table(block, name)[cells[name]]
-                product = (product[:, :, None] * columns[:, None, :]).reshape(count, -1)
+                product = (product[:, :, None] * columns[:, None, :]).reshape(
+                    count, product.shape[1] * columns.shape[1]
+                )
             parts.append(product)
         return np.hstack(parts)
 

@@ -243,11 +243,11 @@ def _require_own(loss: object, over: object) -> None:
     """Refuse classes from outside the package, because their methods would be called with private values."""
     if type(loss) not in LOSSES and type(loss) is not Custom:
         raise InvalidInput(
-            f"loss must be one of hedgerow.losses. Found a {type(loss).__name__}. "
+            f"loss must be one of hedgerow.losses. Found {type(loss).__name__}. "
             'For example Logistic(target="smoker", features=["age"]), or losses.Custom for your own.'
         )
     if over is not None and type(over) not in SETS:
-        raise InvalidInput(f"over must be a convex set. Found a {type(over).__name__}. For example L2Ball(5.0).")
+        raise InvalidInput(f"over must be a convex set. Found {type(over).__name__}. For example L2Ball(5.0).")
 
 
 def _meaning(risk: Risk) -> Hashable:

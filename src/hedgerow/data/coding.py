@@ -70,7 +70,7 @@ def column_of(frame: Any, name: str) -> NDArray[Any]:
         column = frame[name]
     except Exception:  # each kind of frame has its own error for a missing column
         raise InvalidInput(
-            f"X must be a table with a column {name!r}. Found a {type(frame).__name__} without it. "
+            f"X must be a table with a column {name!r}. Found {type(frame).__name__} without it. "
             "Pass a frame with the columns the estimator was fitted on."
         ) from None
     if hasattr(column, "to_numpy"):

@@ -34,7 +34,7 @@ class PersonColumn:
     def __post_init__(self) -> None:
         if not isinstance(self.column, str):
             raise InvalidInput(
-                f"unit must be the name of the column that tells persons apart. Found a {type(self.column).__name__}. "
+                f"unit must be the name of the column that tells persons apart. Found {type(self.column).__name__}. "
                 "Give a text."
             )
         object.__setattr__(self, "rows", whole("rows_per_unit", self.rows))

@@ -73,8 +73,10 @@ def _open_carrier(source: Any, table: str | None, csv: Csv | None) -> BatchSourc
     if isinstance(source, str) and "://" in source:
         _require_no_dialect(csv)
         return _of_url(source, table)
+    if table is not None:
+        raise InvalidInput("table must come with the URL of a database. Found another source. Leave it out.")
     if isinstance(source, str | Path):
-        return _of_file(Path(source), csv)
+        return _of_file(Path(source).expanduser(), csv)
     _require_no_dialect(csv)
     families = {kind.__module__.split(".")[0] for kind in type(source).__mro__}
     if "pandas" in families and hasattr(source, "columns"):
@@ -122,6 +124,11 @@ def _of_file(path: Path, csv: Csv | None) -> BatchSource:
     pattern = any(mark in str(path) for mark in "*?[") and not path.exists()
     if not pattern and not path.exists():
         raise InvalidInput(f"The data file must exist. Found nothing at {str(path)!r}. Check the path.")
+    if pattern and path.suffix.lower() in (".csv", ".tsv", ".gz"):
+        raise InvalidInput(
+            f"A pattern must be of Parquet files. Found {path.name!r}. Open one CSV file, or read them yourself and pass one "
+            "frame."
+        )
     kind = [s for s in (s.lower() for s in path.suffixes) if s in FILES]
     if kind[-1:] == [".parquet"] or pattern or (path.is_dir() and not kind):
         _require_no_dialect(csv)

@@ -85,6 +85,8 @@ def draft(
         If there are too many bins.
     """
     bins, most = whole("bins", bins), whole("most", most)
+    if isinstance(columns, str):
+        raise InvalidInput(f"columns must be a list of names. Found the text {columns!r}. Write [{columns!r}].")
     if bins > CANDIDATES:  # each bin has a charge of its own, and there are only so many cuts to choose from
         raise TooLarge(f"bins must be at most {CANDIDATES}. Found {bins}. Use fewer, or give a codebook.")
     if budget is not None and not isinstance(budget, Budget):
@@ -101,6 +103,11 @@ def draft(
     found = hide_engine_errors(lambda: open_before_rows(source, table, csv))
     names = list(columns) if columns is not None else found.all_names(None if csv is None else csv.delimiter)
     positions = dict(zip(names, found.positions(names), strict=True))
+    if codebook is not None and not isinstance(codebook, Mapping):
+        raise InvalidInput(
+            f"codebook must be a mapping from names to declarations. Found {type(codebook).__name__}. Write "
+            "codebook={'age': (17, 90)}."
+        )
     known, called_public = dict(codebook or {}), set(public)
     _refuse_misspelled(known, found.columns)
     drafted: dict[str, Attribute | None] = {}

@@ -103,14 +103,13 @@ class LinearModel(BaseEstimator):  # type: ignore[misc]
     def _require_payer(self) -> None:
         """Check that there is a budget, and an account that can pay it. Warn at the second fit without an account."""
         if not isinstance(self.budget, Budget):
-            raise InvalidInput(f"budget must be a Budget. Found a {type(self.budget).__name__}. Use Budget(1.0, 1e-6).")
+            raise InvalidInput(f"budget must be a Budget. Found {type(self.budget).__name__}. Use Budget(1.0, 1e-6).")
         if self.ledger is None:
             _unaccounted.count_fit()
             return
         if not isinstance(self.ledger, Ledger):
             raise InvalidInput(
-                f"ledger must be an Accountant. Found a {type(self.ledger).__name__}. Use Accountant(Budget(1.0, "
-                "1e-6))."
+                f"ledger must be an Accountant. Found {type(self.ledger).__name__}. Use Accountant(Budget(1.0, 1e-6))."
             )
         theirs = self.ledger.budget  # public
         told = [(each.pure, each.neighbours, each.rows_per_unit) for each in (theirs, self.budget)]

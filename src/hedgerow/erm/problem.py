@@ -339,14 +339,14 @@ def public_rows(count: int, expected_rows: int | None, budget: Budget) -> int:
 def _require_set(over: ConvexSet) -> ConvexSet:
     """Refuse anything but a constraint set."""
     if not isinstance(over, ConvexSet):
-        raise InvalidInput(f"over must be a set. Found a {type(over).__name__}. Use one such as L2Ball(1.0).")
+        raise InvalidInput(f"over must be a set. Found {type(over).__name__}. Use one such as L2Ball(1.0).")
     return over
 
 
 def _require_one_score(loss: Loss) -> None:
     """Refuse a loss that is not the package's own, or that has a score per class."""
     if not isinstance(loss, Loss):
-        raise InvalidInput(f"loss must be a hedgerow loss. Found a {type(loss).__name__}. Use one of hedgerow.losses.")
+        raise InvalidInput(f"loss must be a hedgerow loss. Found {type(loss).__name__}. Use one of hedgerow.losses.")
     if loss.labels == "class":
         raise InvalidInput(
             f"loss must have one score per row. Found {type(loss).__name__}, which has one per class. "

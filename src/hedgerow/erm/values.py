@@ -44,7 +44,7 @@ def matrix(X: Any) -> Matrix:
         features = np.ascontiguousarray(_finite(as_numbers(X)))
     else:
         raise InvalidInput(
-            f"X must be an array, a frame or a sparse matrix, whose shape is public. Found a {type(X).__name__}. "
+            f"X must be an array, a frame or a sparse matrix, whose shape is public. Found {type(X).__name__}. "
             "Convert it with numpy.array(X)."
         )
     if features.ndim != 2 or features.shape[1] == 0:

@@ -100,7 +100,7 @@ class _HoldoutRows:
     def __init__(self, given: Any, target: str | None) -> None:
         if isinstance(given, tuple) and len(given) == 2 and target is None:
             self.X, y = given
-        elif target is not None and hasattr(given, "columns") and target in given.columns:
+        elif isinstance(target, str) and hasattr(given, "columns") and target in given.columns:
             self.X, y = given.drop(columns=target), given[target]
         else:
             raise InvalidInput(
@@ -676,7 +676,7 @@ def _values(model: Any, metric: Metric, rows: _HoldoutRows, by_row: bool) -> Int
     predict = getattr(model, metric.wants, model)
     if not callable(predict):
         raise InvalidInput(
-            f"model must have {metric.wants}, or be a function. Found a {type(model).__name__}. Give a fitted model."
+            f"model must have {metric.wants}, or be a function. Found {type(model).__name__}. Give a fitted model."
         )
     if by_row:
         return np.array([_alone(predict, metric, rows, i) for i in range(rows.n)], dtype=np.int64)

@@ -93,7 +93,7 @@ def score_function(model: Any, label: Any) -> Callable[[Any], Any]:
     if not callable(chosen):
         raise InvalidInput(
             "model must have predict_proba, decision_function or predict, or be a function. "
-            f"Found a {type(model).__name__}. Give a fitted model."
+            f"Found {type(model).__name__}. Give a fitted model."
         )
     return chosen  # type: ignore[no-any-return]
 

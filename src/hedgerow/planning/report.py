@@ -198,14 +198,12 @@ class Plan:
         """
         if self.rows is None or self.solve_for is not None or self.best.about != "counts":
             return None
-        about = f"{self.rows:,} rows at ε = {self.epsilon:g}"
+        about = f"{self.rows:,} row{'s' * (self.rows > 1)} at ε = {self.epsilon:g}"
         best = next(option for option in self.options if option.about == "counts" and option.answers is None)
         error = best.error
         if error is None or error > LEVELS[-1][0]:
             bar = "No answer has a useful bar" if error is None else f"Bars reach ± {_percent(error)} of the rows"
-            return (
-                f"No: {about} are too few for this universe. {bar}. Declare fewer columns or wider bins, or spend more."
-            )
+            return f"No: {about} {'are' if self.rows > 1 else 'is'} too few for this universe. {bar}. Declare fewer columns or wider bins, or spend more."
         answer = next(answer for most, answer in LEVELS if error <= most)
         least = math.ceil(2 * error * self.rows)
         typical = "" if best.typical is None else f"; most answers are closer, typically ± {_percent(best.typical)}"
@@ -289,7 +287,7 @@ class Plan:
 
 def _percent(share: float) -> str:
     """Return a share in percent, with two digits."""
-    return f"{100 * share:.2g} %"
+    return f"{100 * share:.3g} %" if share >= 0.995 else f"{100 * share:.2g} %"
 
 
 def _error(option: Option) -> str:

@@ -174,7 +174,7 @@ class Budget:
         """Return the cost of an event in the currency. It is infinite if the currency cannot pay for the event."""
         if type(event) not in events.KINDS.values():
             raise errors.InvalidInput(
-                f"event must be one of {', '.join(events.KINDS)}. Found a {type(event).__name__}. "
+                f"event must be one of {', '.join(events.KINDS)}. Found {type(event).__name__}. "
                 "Describe what will be drawn by one of these."
             )
         if isinstance(event, events.SubsampledGaussian):

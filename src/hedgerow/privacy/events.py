@@ -125,7 +125,7 @@ def _require_kind(name: str, part: object, kinds: list[type[Event]]) -> None:
     """Refuse a part of another type, which could set its own price or have a δ that nobody counts."""
     if type(part) not in kinds:
         raise errors.InvalidInput(
-            f"{name} must be {' or '.join(kind.__name__ for kind in kinds)}. Found a {type(part).__name__}. "
+            f"{name} must be {' or '.join(kind.__name__ for kind in kinds)}. Found {type(part).__name__}. "
             "Describe each draw by itself."
         )
 

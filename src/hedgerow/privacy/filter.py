@@ -56,7 +56,7 @@ class Filter:
         """Make a filter that has spent ``standing``."""
         if type(budget) is not Budget:  # a subclass could set prices of its own
             raise errors.InvalidInput(
-                f"budget must be a Budget. Found a {type(budget).__name__}. Make one: Budget(1.0, 1e-6)."
+                f"budget must be a Budget. Found {type(budget).__name__}. Make one: Budget(1.0, 1e-6)."
             )
         self._budget = budget
         self._total = Fraction(budget.total if slack == 0 else budget.rho(slack))

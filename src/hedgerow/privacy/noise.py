@@ -125,7 +125,7 @@ class Noise:
         self._require_home()
         if type(receipt) is not Receipt:  # an event that was not charged is not enough
             raise errors.InvalidInput(
-                f"Noise must be drawn against a receipt. Found a {type(receipt).__name__}. Charge the event to a "
+                f"Noise must be drawn against a receipt. Found {type(receipt).__name__}. Charge the event to a "
                 "ledger first."
             )
         return receipt.redeem(*kinds)

@@ -7,6 +7,7 @@ written.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
@@ -394,12 +395,14 @@ def count(predicates: Mapping[str, Any] | None = None, /, **named: Any) -> Query
             "conjunction('smoker')."
         )
     given = (*(predicates or {}).items(), *named.items())
-    return Count(tuple((name, None if _is_pandas_missing(value) else value) for name, value in given))
+    return Count(tuple((name, _as_given(value)) for name, value in given))
 
 
-def _is_pandas_missing(value: Any) -> bool:
-    """Return True for pandas' NA, which means the missing value."""
-    return type(value).__name__ == "NAType"
+def _as_given(value: Any) -> Any:
+    """Return a value of a predicate: None for NaN and pandas' own missing values, and a list for its series."""
+    if type(value).__name__ in ("NAType", "NaTType") or (isinstance(value, float) and math.isnan(value)):
+        return None
+    return value.tolist() if type(value).__name__ in ("Series", "Index") and hasattr(value, "tolist") else value
 
 
 def conjunction(*flags: str, **predicates: Any) -> Query:

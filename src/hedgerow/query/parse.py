@@ -140,7 +140,8 @@ class _Reader:
             case ast.Name() | ast.Attribute():
                 found = self._names.get(_dotted_name(node))
                 if found is None or callable(found):
-                    _refuse(node, f"{_dotted_name(node)!r}, which is no value")
+                    name = _dotted_name(node)
+                    _refuse(node, f"{name!r}, which is no value", f'A text must be in quotes, as in "{name}"')
                 return found
             case ast.Compare():
                 must = 'A comparison must be a range in a count, such as count(age=(40, None)) or count(sex=not_("F"))'

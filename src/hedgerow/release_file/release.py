@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from hedgerow._checks import require_path
 from hedgerow._memory import in_bytes, in_force, limit_memory
 from hedgerow._threads import one_thread
 from hedgerow.answer import Answer
@@ -401,8 +402,9 @@ def load(source: str | Path | bytes, key: PublicKey | None = None, limit: int | 
         return Release(source, key=key, limit=most)
     with limit_memory(most):
         allowed = in_force()
+    path = require_path("The path of a release file", source)
     try:
-        with Path(source).open("rb") as file:
+        with path.open("rb") as file:
             data = file.read(allowed + 1)
     except (OSError, ValueError):
         raise InvalidRelease(

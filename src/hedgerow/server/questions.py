@@ -28,7 +28,7 @@ def read_question(given: Any) -> Query:
         found = hr.wire.from_json(given if "v" in given else {"v": 1, **given}, Query)
     else:
         raise InvalidInput(
-            f'A question must be a text or an object. Found a {type(given).__name__}. For example "count(smoker=True)".'
+            f'A question must be a text or an object. Found {type(given).__name__}. For example "count(smoker=True)".'
         )
     if isinstance(found, RowStatistic):
         raise InvalidInput("A question must be data. Found a function of rows. Ask it where the table is.")

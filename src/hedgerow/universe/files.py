@@ -18,6 +18,7 @@ written.
 from __future__ import annotations
 
 import datetime
+import inspect
 import math
 import re
 import tomllib
@@ -27,7 +28,7 @@ from typing import Any
 
 import numpy as np
 
-from hedgerow._checks import require_folder
+from hedgerow._checks import did_you_mean, require_folder, require_path
 from hedgerow._json import Json, parse, quote_text, readable
 from hedgerow.errors import InvalidInput
 from hedgerow.universe.attributes import Attribute, Categories, Flag, Integers, Range
@@ -95,7 +96,8 @@ def _range(attribute: Range) -> dict[str, Json]:
 def from_mapping(columns: Mapping[str, Any]) -> Universe:
     """Make a universe from a mapping that ``to_mapping`` returned, or from sizes of integer-coded columns."""
     if not isinstance(columns, Mapping) or not columns:
-        raise InvalidInput(f"A universe must be a table of columns. Found {type(columns).__name__}. {WAY_OUT}")
+        found = type(columns).__name__ if columns or not isinstance(columns, Mapping) else "no column"
+        raise InvalidInput(f"A universe must be a table of columns. Found {found}. {WAY_OUT}")
     return Universe({_name(name): _attribute(name, given) for name, given in columns.items()})
 
 
@@ -116,7 +118,8 @@ def _attribute(name: str, given: Any) -> Attribute:
     kind = KINDS.get(str(options.pop("kind", None)))
     if kind is None:
         raise InvalidInput(
-            f"The kind of {name!r} must be one of {', '.join(KINDS)}. Found {given.get('kind')!r}. {WAY_OUT}"
+            f"The kind of {name!r} must be one of {', '.join(KINDS)}. Found {given.get('kind')!r}."
+            f"{did_you_mean(given.get('kind'), tuple(KINDS))} {WAY_OUT}"
         )
     try:
         options = {option: _plain(value) for option, value in options.items()}
@@ -132,10 +135,20 @@ def _attribute(name: str, given: Any) -> Attribute:
         raise InvalidInput(f"Column {name!r}: {refused}") from None
     except (TypeError, ValueError, AttributeError, OverflowError):
         raise InvalidInput(
-            f"Column {name!r} must have the arguments of {kind.__name__}. Found "
-            f"{', '.join(map(repr, options)) or 'nothing'}, where one is missing, unknown or of the wrong type. "
-            f"{WAY_OUT}"
+            f"Column {name!r} must have the arguments of {kind.__name__}. Found {_wrong_arguments(kind, options)} {WAY_OUT}"
         ) from None
+
+
+def _wrong_arguments(kind: type[Attribute], options: Mapping[str, Any]) -> str:
+    """Name the argument that is unknown or missing, or all of them if one is of the wrong type."""
+    taken = {name: each for name, each in inspect.signature(kind).parameters.items() if name != "self"}
+    unknown = [name for name in options if name not in taken]
+    if unknown:
+        return f"{unknown[0]!r}, which it does not take.{did_you_mean(unknown[0], tuple(taken))}"
+    missing = [name for name, each in taken.items() if each.default is each.empty and name not in options]
+    if missing:
+        return f"no {missing[0]!r}."
+    return f"{', '.join(f'{name} = {value!r}' for name, value in options.items())}, where one is of the wrong type."
 
 
 def _plain(value: Any) -> Any:
@@ -153,15 +166,21 @@ def load(path: str | Path) -> Universe:
     """Read the universe in a .toml or .json file."""
     place = _place(path)
     try:
-        text = place.read_text(encoding="utf-8")
+        text = place.read_text(encoding="utf-8-sig")
         found = tomllib.loads(text) if place.suffix.lower() == ".toml" else parse(text)
     except OSError:
         raise InvalidInput(f"The universe's file must exist. Found nothing at {str(path)!r}. Check the path.") from None
-    except (ValueError, RecursionError):
-        raise InvalidInput(
-            f"The universe's file must be TOML or JSON. Found other text in {str(path)!r}. Check it."
-        ) from None
+    except (ValueError, RecursionError) as problem:
+        raise InvalidInput(f"The universe's file {str(path)!r} must be TOML or JSON. {toml_problem(problem)}") from None
     return from_mapping(found)
+
+
+def toml_problem(problem: Exception) -> str:
+    """Say why a text file cannot be read, and where: the file is the owner's, and public."""
+    if isinstance(problem, UnicodeDecodeError):
+        return "Found bytes that are not UTF-8. Save it as UTF-8."
+    where = f" ({problem})" if isinstance(problem, tomllib.TOMLDecodeError) else ""
+    return f"Found other text{where}. Correct it."
 
 
 def save(universe: Universe, path: str | Path) -> None:
@@ -177,7 +196,7 @@ def save(universe: Universe, path: str | Path) -> None:
 
 def _place(path: str | Path) -> Path:
     """Check the suffix of a path and return it."""
-    place = Path(path)
+    place = require_path("The path of a universe", path)
     if place.suffix.lower() not in (".toml", ".json"):
         raise InvalidInput(f"The universe's file must be .toml or .json. Found {place.name!r}. Rename it.")
     return place

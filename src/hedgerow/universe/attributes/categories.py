@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import numpy as np
+
 from hedgerow.errors import InvalidInput
 from hedgerow.universe.attributes.attribute import BLANKS, MISSING, OTHER, Attribute, with_extras
 
@@ -52,6 +54,11 @@ class Categories(Attribute):
             )
         # the order of a set depends on the process, and the first label is where unlisted values go
         labels = sorted(values, key=repr) if isinstance(values, set | frozenset) else list(values)
+        labels = [label.item() if isinstance(label, np.generic) else label for label in labels]
+        if any(isinstance(label, bytes | bytearray) for label in labels):
+            raise InvalidInput(
+                "Categories must be texts, numbers or dates. Found bytes. Decode them, as in value.decode()."
+            )
         if not labels:
             raise InvalidInput(
                 "Categories must have at least one value. Found none. List the values the column may take."
