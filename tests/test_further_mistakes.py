@@ -22,6 +22,7 @@ from test_mistakes import LINES, SMALL, Desk
 
 import hedgerow as hr
 from hedgerow.errors import HedgerowError
+from hedgerow.query.parse import question
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::hedgerow.errors.NotPrivateWarning", "ignore::hedgerow.errors.PublicWarning"
@@ -57,6 +58,10 @@ def holdout(desk: Desk) -> Any:
 
 def logistic(over: Any = None, **about: Any) -> Any:
     return hr.minimize(hr.losses.Logistic(**{**SMOKERS, **about}), over=hr.L2Ball(5.0) if over is None else over)
+
+
+def ridge(desk: Desk) -> Any:
+    return hr.estimators.Ridge(desk.session, target="pay", features=["age"]).fit()
 
 
 REFUSED: dict[str, tuple[Callable[[Desk], Any], str]] = {
@@ -108,6 +113,31 @@ REFUSED: dict[str, tuple[Callable[[Desk], Any], str]] = {
     "bytes": (lambda d: d.ask(hr.count(sex=b"F")), "Found b'F'"),
     "another spelling of an umlaut": (lambda d: d.ask(hr.count(region="U\u0308bersee")), "Did you mean 'Übersee'"),
     "half a character": (lambda d: d.ask(hr.count(region="\ud800")), "declares"),
+    "NaN where it has no cell": (lambda d: d.ask(hr.count(age=float("nan"))), "declares.*Found None"),
+    "an error below all noise": (lambda d: d.session.price(F, within=1e-300), "within must be an error that noise can have"),
+    "an answer equal to a number": (lambda d: d.ask(F) == 0.5, "== with a number"),
+    "windows in SQL": (lambda d: d.sql("SELECT count(*) / sum(count(*)) OVER () FROM data"), r"ask marginal\('sex'\)"),
+    "distinct values in SQL": (lambda d: d.sql("SELECT count(DISTINCT sex) FROM data"), "which of them occur is private"),
+    "bands in SQL": (lambda d: d.sql("SELECT floor(age / 10) * 10, count(*) FROM data GROUP BY 1"), "as CASE WHEN"),
+    "dates as texts in SQL": (lambda d: d.sql("SELECT strftime(seen, '%Y'), count(*) FROM data GROUP BY 1"), "date_trunc, year"),
+    "the most frequent in SQL": (lambda d: d.sql("SELECT mode(sex) FROM data"), "ORDER BY count"),
+    "a word without quotes": (lambda d: question("count(sex=F)"), 'A text must be in quotes, as in "F"'),
+    # files of declarations
+    "a universe from None": (lambda d: hr.Universe.load(None), "a text or a Path"),
+    "a universe of no column": (lambda d: hr.Universe.load(d.file("", "u1.toml")), "Found no column"),
+    "a universe in Latin-1": (lambda d: hr.Universe.load(d.file('["größe"]\nkind = "Flag"', "u2.toml", "latin-1")), "not UTF-8"),
+    "a universe with a slip": (lambda d: hr.Universe.load(d.file('[a]\nkind = "Flag\n', "u3.toml")), "at line 2"),
+    "a kind in lower case": (lambda d: hr.Universe.load(d.file('[a]\nkind = "flag"', "u4.toml")), "Did you mean 'Flag'"),
+    "an argument with a typo": (lambda d: hr.Universe.load(d.file('[a]\nkind = "Integers"\nlow = 0\nhihg = 9', "u5.toml")), "does not take. Did you mean 'high'"),
+    "an argument left out": (lambda d: hr.Universe.load(d.file('[a]\nkind = "Integers"\nlow = 0', "u6.toml")), "Found no 'high'"),
+    "an argument of a wrong type": (lambda d: hr.Universe.load(d.file('[a]\nkind = "Integers"\nlow = "x"\nhigh = 1', "u7.toml")), "low = 'x'.*wrong type"),
+    "categories of bytes": (lambda d: hr.Categories([b"F"]), "Found bytes"),
+    "a draft of a semicolon file": (lambda d: hr.Universe.draft(d.file("age;sex\n34;F\n"), budget=hr.Budget(0.1, 1e-7)), "--delimiter ';'"),
+    "a draft of UTF-16": (lambda d: hr.Universe.draft(d.file("age,sex\n34,F\n", encoding="utf-16"), budget=hr.Budget(0.1, 1e-7)), "--encoding utf-16"),
+    "a draft of Latin-1": (lambda d: hr.Universe.draft(d.file("größe,sex\n34,F\n", encoding="latin-1"), budget=hr.Budget(0.1, 1e-7)), "--encoding latin-1"),
+    "a draft of an empty file": (lambda d: hr.Universe.draft(d.file(""), budget=hr.Budget(0.1, 1e-7)), "Found an empty one"),
+    "a draft of one column": (lambda d: hr.Universe.draft(d.frame, budget=hr.Budget(0.1, 1e-7), columns="age"), r"Write \['age'\]"),
+    "a codebook that is a text": (lambda d: hr.Universe.draft(d.frame, budget=hr.Budget(0.1, 1e-7), codebook="age"), "codebook must be a mapping"),
     "a number of 400 digits": (lambda d: d.ask(hr.count(age=10**400)), "declares"),
     "a price below the range": (lambda d: d.ask(hr.count(pay=-1)), "declares"),
     "a value that is in other": (lambda d: d.ask(hr.count(job="c")), r"'\(other\)'. Found 'c'"),
@@ -179,6 +209,9 @@ REFUSED: dict[str, tuple[Callable[[Desk], Any], str]] = {
     "a ledger on MySQL": (lambda d: d.open(d.frame, ledger="mysql://x/y"), "URL of SQLite"),
     "a ledger in no folder": (lambda d: d.open(d.frame, ledger="sqlite:////nowhere/x/y.ledger"), "folder of a ledger"),
     "a ledger that is a text": (lambda d: d.open(d.frame, ledger=f"sqlite:///{d.file('junk', 'j.ledger')}"), "not a database"),
+    "a table of a frame": (lambda d: d.open(d.frame, table="people"), "table must come with the URL"),
+    "a pattern of CSV files": (lambda d: d.open(d.folder / "*.csv"), "pattern must be of Parquet"),
+    "a file in the home folder": (lambda d: d.open("~/nowhere/t.csv"), r"Found nothing at '[^~]"),
     "a ledger of another table": (lambda d: resumed(d, "a", table=d.frame.iloc[:50]), "table that it was opened on"),
     "a ledger of another budget": (lambda d: resumed(d, "b", budget=hr.Budget(2, 1e-6)), "that of the ledger"),
     "a ledger of another universe": (lambda d: resumed(d, "c", universe=hr.Universe(age=hr.Integers(17, 90))), "another universe"),
@@ -203,12 +236,25 @@ REFUSED: dict[str, tuple[Callable[[Desk], Any], str]] = {
     "no rows to hold out": (lambda d: hr.Holdout(d.frame.iloc[:0], BUDGET, target="smoker"), "at least one row"),
     "a target that is no column": (lambda d: hr.Holdout(d.frame, BUDGET, target="Smoker"), "target column"),
     "an unknown metric": (lambda d: holdout(d).score(lambda X: X["age"] > 3, "acc"), "Found 'acc'"),
+    "targets in a list": (lambda d: hr.Holdout(d.frame, BUDGET, target=["smoker"]), "target column"),
+    "a release of nothing": (lambda d: hr.load(None), "a text or a Path"),
+    "a release in place of a folder": (lambda d: d.session.publish(d.folder), "that of a file. Found the folder"),
+    "predictions of nothing": (lambda d: ridge(d).predict(None), "must be a table with a column 'age'"),
     "no model": (lambda d: holdout(d).score(None), "model must have predict"),
     "a model that fails": (lambda d: holdout(d).score(lambda X: X["nope"]), "give every row a value"),
 }  # fmt: skip
 
 RIGHT: dict[str, tuple[Callable[[Desk], Any], Callable[[Any], bool]]] = {
     "pandas' missing value": (lambda d: hr.count(score=pd.NA) == hr.count(score=None), bool),
+    "NaN as the missing value": (lambda d: hr.count(score=float("nan")) == hr.count(score=pd.NaT) == hr.count(score=None), bool),
+    "a series of values": (lambda d: hr.count(sex=pd.Series(["F", "M"])) == hr.count(sex=["F", "M"]), bool),
+    "numpy's labels": (lambda d: hr.Categories(np.array(["F", "M"])).labels, lambda v: repr(v) == "('F', 'M')"),
+    "a universe that Windows wrote": (lambda d: hr.Universe.load(d.file('[a]\nkind = "Flag"', "w.toml", "utf-8-sig")).names, lambda v: v == ("a",)),
+    "names of SQL as they are written": (lambda d: list(d.sql("SELECT MEDIAN(Age), count(*) FILTER (WHERE sex = 'F') FROM data").columns[::3]), lambda v: v == ["median(Age)", "count(*) filter(where sex = 'F')"]),
+    "a column of numbers of rows in a draft": (lambda d: hr.Universe.draft(d.file(",age\n" + "1,34\n" * 300), budget=hr.Budget(1.0, 1e-6), seed=1).names, lambda v: v == ("age",)),
+    "predictions of no rows": (lambda d: ridge(d).predict(d.frame.iloc[:0]).shape, lambda v: v == (0,)),
+    "a typical error of almost no budget": (lambda d: d.open(d.frame, budget=hr.Budget(1e-6, 1e-6)).ask(F).typical, lambda v: v <= 1),
+    "the verdict on one row": (lambda d: hr.plan(universe=SMALL, budget=BUDGET, rows=1).verdict, lambda v: v.startswith("No: 1 row at") and "± 100 %" in v),
     "numpy's numbers and texts": (lambda d: [d.ask(q).value for q in (hr.count(age=np.int64(40), sex=np.str_("F")), hr.count(age=40, sex="F"))], lambda v: v[0] == v[1]),
     "numpy's date": (lambda d: [d.ask(hr.count(seen=day)).value for day in (np.datetime64("2013-03-05"), "2013-03-05")], lambda v: v[0] == v[1]),
     "a timestamp": (lambda d: [d.ask(hr.count(seen=day)).value for day in (pd.Timestamp("2013-03-05"), "2013-03-05")], lambda v: v[0] == v[1]),

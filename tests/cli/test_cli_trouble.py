@@ -54,6 +54,9 @@ def refused(ran: Any, code: int, *words: str) -> None:
     [
         ("[budget]", "[buget]", "'buget'"),
         ("reserve", "reverse", "'reverse'"),
+        ("[budget]", "[buget]", "Did you mean 'budget'"),
+        ('kind = "Integers"', 'kind = "integers"', "Did you mean 'Integers'"),
+        ("epsilon = 1.0", "epsilon = 1,0", "at line"),
         ("epsilon = 1.0", "epsilon = -1", "epsilon must be"),
         ("epsilon = 1.0", "", "no epsilon and delta"),
         ('ledger = "sqlite:///people.ledger"', "", "every command would spend again"),
@@ -111,6 +114,41 @@ def test_a_file_without_a_universe_is_refused_with_the_way_out(tmp_path: Path, u
     desk = Desk(tmp_path)
     desk.file.write_text(HEAD + universe)
     refused(desk.run("open", "--yes"), 2, "must declare the universe", "docs/universe.md")
+
+
+def test_a_wrong_file_is_refused_before_anybody_confirms_a_price(desk: Desk, tmp_path: Path) -> None:
+    ran = changed(desk, tmp_path, 'kind = "Integers"', 'kind = "Whole"').run("open", "--yes")
+    assert ran.exit_code == output.INPUT and "spends up to" not in ran.stderr
+
+
+def test_a_file_that_windows_wrote_is_read_and_one_in_latin_1_is_refused(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    desk.file.write_text(HEAD, encoding="utf-8-sig")
+    refused(desk.run("open", "--yes"), output.INPUT, "must declare the universe")
+    desk.file.write_bytes((HEAD + "# größe").encode("latin-1"))
+    refused(desk.run("open", "--yes"), output.INPUT, "not UTF-8")
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding", "word"),
+    [
+        ("age;sex\n34;F\n", "utf-8", "--delimiter ';'"),
+        ("age\tsex\n34\tF\n", "utf-8", "--delimiter '\\t'"),
+        ("age,sex\n34,F\n", "utf-16", "--encoding utf-16"),
+        ("größe,sex\n34,F\n", "latin-1", "--encoding latin-1"),
+        ("", "utf-8", "an empty one"),
+    ],
+)
+def test_init_refuses_a_first_line_that_is_no_header_with_the_option_that_reads_it(
+    tmp_path: Path, text: str, encoding: str, word: str
+) -> None:
+    (tmp_path / "t.csv").write_bytes(text.encode(encoding))
+    command = ["init", str(tmp_path / "t.csv"), "--file", str(tmp_path / "h.toml")]
+    refused(CliRunner().invoke(app, command), output.INPUT, word)
+    if option := word.partition("--")[2].replace("'", ""):
+        name, value = option.split()
+        ran = CliRunner().invoke(app, [*command, f"--{name}", value, "--json"])
+        assert len(json.loads(ran.stdout)["columns"]) == 2, ran.output
 
 
 def test_a_file_that_is_not_there_is_refused_with_the_way_out(tmp_path: Path) -> None:
