@@ -328,7 +328,7 @@ def test_importing_the_package_does_not_load_scikit_learn() -> None:
         (lambda s: Median(s).fit(), r"A quantile must be of a numeric attribute. Found None"),
         (
             lambda s: LogisticRegression(s).fit(["age"], "smoker").predict({"sex": ["F"]}),
-            r"X must be a table with a column 'age'. Found a dict without it",
+            r"X must be a table with a column 'age'. Found dict without it",
         ),
     ],
 )  # fmt: skip

@@ -402,9 +402,9 @@ def test_classes_of_ones_own_are_refused_as_losses_and_sets():
     class Wide(L2Ball):
         pass
 
-    with pytest.raises(hr.InvalidInput, match=r"loss must be one of hedgerow.losses. Found a Listening"):
+    with pytest.raises(hr.InvalidInput, match=r"loss must be one of hedgerow.losses. Found Listening"):
         hr.minimize(Listening(target="y", features=["a"]), L2Ball(1.0))
-    with pytest.raises(hr.InvalidInput, match=r"over must be a convex set. Found a Wide"):
+    with pytest.raises(hr.InvalidInput, match=r"over must be a convex set. Found Wide"):
         hr.minimize(losses.Logistic(target="y", features=["a"]), Wide(1.0))
 
 

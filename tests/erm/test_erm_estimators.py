@@ -170,7 +170,7 @@ def test_a_fit_that_does_not_fit_spends_nothing() -> None:
 @pytest.mark.parametrize(
     ("ledger", "message"),
     [
-        (BUDGET, r"ledger must be an Accountant. Found a Budget"),
+        (BUDGET, r"ledger must be an Accountant. Found Budget"),
         (Accountant(Budget(1.0, 0.0)), "budget must have the neighbours and rows_per_unit of the ledger's"),
         (
             Accountant(Budget(1.0, 1e-6, neighbours="add-remove")),
