@@ -140,7 +140,7 @@ def test_an_event_alone_buys_nothing_and_neither_does_anything_else(made, draw) 
         Accountant(Budget(1.0, 0.0)),
         Forged(),
     ):
-        with pytest.raises(errors.InvalidInput, match=r"Noise must be drawn against a receipt. Found a"):
+        with pytest.raises(errors.InvalidInput, match=r"Noise must be drawn against a receipt. Found "):
             draw(made(), offered)
 
 
