@@ -237,7 +237,9 @@ class _Linear(_Bound):
         """Compute z for every row of a frame."""
         check_is_fitted(self, "coef_")
         names, X = self._risk.features.attributes, self._with_plain_names(X)
-        X = self._own_rows(X, [n for n in names if isinstance(X, np.ndarray) or n in getattr(X, "columns", () if X is None else X)])
+        X = self._own_rows(
+            X, [n for n in names if isinstance(X, np.ndarray) or n in getattr(X, "columns", () if X is None else X)]
+        )
         cells = {name: cells_of(self.session.universe, name, X) for name in names}
         rows = self._risk.features.rows(cells)
         if not names:  # no features: one constant row for all
