@@ -12,6 +12,7 @@
     fronts    two fronts of one engine whose ledger is on PostgreSQL; a front and the engine are killed in turn
     shares    the processor time of a front and of the engine for a free answer that is asked at the front
     fuzz      malformed paths, headers, bodies, questions and SQL
+    described requests that schemathesis makes from the OpenAPI document; left out where it is not installed
 
 Status 1 at the first thing that does not hold. A rate or a time that misses its bar is shown beside the bar, and is no failure:
 it may be the machine's.
@@ -32,7 +33,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from load_fuzz import fuzz
+from load_fuzz import described, find_schemathesis, fuzz
 from load_mix import FITS, FREE, MixChecks, quantile
 from load_service import AT, LoadClient, LoadedService, at_once, end_process, free_port
 
@@ -250,6 +251,7 @@ PHASES: dict[str, tuple[Callable[[LoadedService, int], dict[str, Any]], int]] = 
     "kills": (kills, 100),
     "fronts": (fronts, 100),
     "fuzz": (fuzz, 20_000),
+    "described": (described, 100),
 }
 
 
@@ -331,6 +333,9 @@ def main() -> None:
         parser.error(f"phases must be of {', '.join(PHASES)}. Found {', '.join(unknown)}.")
     figures = json.loads(FIGURES.read_text()) if FIGURES.exists() else {}
     for name in given.phases or PHASES:
+        if name == "described" and not given.phases and find_schemathesis() is None:
+            print("described: left out, because schemathesis is not installed", flush=True)
+            continue
         ledger = given.postgres or (own_postgres() if name == "fronts" else "sqlite:///people.ledger")
         figures[name] = run_phase(name, given.requests or PHASES[name][1], ledger)
         print(name, json.dumps(figures[name], indent=1), flush=True)

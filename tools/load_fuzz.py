@@ -5,8 +5,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import os
+import re
+import shutil
+import subprocess
+import sys
 import zlib
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 from load_service import AT, LoadClient, LoadedService, at_once, free_port
@@ -95,6 +101,43 @@ def fuzz(service: LoadedService, requests: int) -> dict[str, Any]:
     log = (service.folder / "log").read_text()
     assert "Traceback" not in log and "ERROR" not in log, log[-2_000:]
     return {"requests": requests, "statuses": dict(sorted(statuses.items())), "closed without a response": closed}
+
+
+def find_schemathesis() -> str | None:
+    """Return the program schemathesis, or None if it is not installed. It is no dependency of this package."""
+    return shutil.which("st", path=os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")]))
+
+
+def described(service: LoadedService, examples: int) -> dict[str, Any]:
+    """Let schemathesis make requests from the OpenAPI document. No status may be 5xx, or differ from the document.
+
+    It has one worker: several meet a fault of the interpreter.
+    """
+    program = find_schemathesis()
+    if program is None:
+        raise SystemExit("schemathesis must be installed for this phase. Found none. Run `pip install schemathesis`.")
+    document = service.owner_reads("/v1/openapi.json", "")
+    for path in list(document["paths"]):  # requests about the dataset that there is
+        methods = document["paths"].pop(path)
+        for operation in methods.values():
+            operation["parameters"] = [each for each in operation["parameters"] if each["name"] != "dataset"]
+        document["paths"][path.replace("{dataset}", "people")] = methods
+    (service.folder / "openapi.json").write_text(json.dumps(document))
+    checks = "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance"
+    found: dict[str, Any] = {}
+    for role, token in (("owner", service.owner), ("analyst", service.analysts[0])):
+        command = [
+            program, "run", "openapi.json", "--url", f"http://127.0.0.1:{service.port}", "-H", f"Authorization: Bearer {token}",
+            "--checks", checks, "--max-examples", str(examples), "--request-timeout", "60",
+        ]  # fmt: skip
+        ran = subprocess.run(command, cwd=service.folder, capture_output=True, text=True)
+        assert ran.returncode == 0, ran.stdout[:6_000]
+        made = re.search(r"(\d+) generated, (\d+) passed", ran.stdout)
+        assert made is not None and made[1] == made[2], ran.stdout[:6_000]
+        found[f"requests as {role}"] = int(made[1])
+    log = (service.folder / "log").read_text()
+    assert "Traceback" not in log and "ERROR" not in log, log[-2_000:]
+    return {"operations": sum(map(len, document["paths"].values())), **found}
 
 
 def malformed(number: int, token: str) -> bytes:

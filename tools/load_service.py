@@ -170,10 +170,10 @@ class LoadedService:
                 found += (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
         return found
 
-    def owner_reads(self, path: str) -> Any:
+    def owner_reads(self, path: str, at: str = AT) -> Any:
         """Return what an endpoint tells the owner."""
         request = urllib.request.Request(
-            f"http://127.0.0.1:{self.port}{AT}{path}", headers={"Authorization": f"Bearer {self.owner}"}
+            f"http://127.0.0.1:{self.port}{at}{path}", headers={"Authorization": f"Bearer {self.owner}"}
         )
         with urllib.request.urlopen(request, timeout=120) as response:
             return json.loads(response.read())

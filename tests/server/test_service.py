@@ -219,7 +219,9 @@ def test_only_health_answers_without_a_token(served: Served) -> None:
 
 
 def test_a_request_for_another_name_or_from_another_site_is_refused(served: Served) -> None:
-    assert served.request("GET", "/v1/datasets", headers={"Host": "evil.example"}).status_code == 421
+    for host in ("evil.example", "evil.example:80", "testserver:8470@evil.example", "testserver:", "a.testserver"):
+        assert served.request("GET", "/v1/datasets", headers={"Host": host}).status_code == 421
+    assert served.request("GET", "/v1/datasets", headers={"Host": "testserver:8470"}).status_code == 200
     body = {"question": "count(smoker=True)"}
     assert served.request("POST", f"{AT}/ask", json=body, headers={"Origin": "https://evil.example"}).status_code == 403
     assert served.request("POST", f"{AT}/ask", json=body, headers={"Origin": "http://testserver"}).status_code == 200

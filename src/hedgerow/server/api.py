@@ -6,18 +6,19 @@ Routes, checks and the OpenAPI document are made from ``ENDPOINTS``.
 from __future__ import annotations
 
 from hedgerow.server import asking, buying, reading, registering, tokens
-from hedgerow.server.endpoint import ASKERS, READERS, Call, Endpoint, Reply, Service
+from hedgerow.server.approvals import STATES
+from hedgerow.server.endpoint import ASKERS, READERS, Call, Endpoint, Reply, Service, choice, text, whole
 from hedgerow.server.people import ROLES
 
 __all__ = ["ENDPOINTS", "Call", "Endpoint", "Reply", "Service"]
 
 D = "/v1/datasets/{dataset}"
 R = "/v1/registrations/{registration}"
-PAGES = {"most": "Entries of a page.", "before": "Number before which the page ends."}
+PAGES = {"most": whole("Entries of a page.", 1_000), "before": whole("Number before which the page ends.", 10**12, 0)}
 TEXT = {
-    "q": "The question, as text.",
-    "scale": "fraction or rows.",
-    "resolution": "values or bins.",
+    "q": text("The question, as text."),
+    "scale": choice("Unit of the answer.", "fraction", "rows"),
+    "resolution": choice("Resolution of conditions.", "values", "bins"),
 }
 ENDPOINTS = (
     Endpoint("GET", "/v1/datasets", "list_datasets", reading.list_datasets, ROLES),
@@ -31,7 +32,7 @@ ENDPOINTS = (
     Endpoint("POST", f"{D}/price", "price", asking.price, ASKERS, asking.PriceBody, may_charge=asking.free),
     Endpoint(
         "GET", f"{D}/synthetic", "synthesize", asking.synthesize, ASKERS,
-        parameters={"rows": "Number of records.", "format": "csv, parquet or arrow."}, returns=asking.RECORDS, is_answered_by_fronts=True,
+        parameters={"rows": whole("Number of records.", 10**12), "format": choice("Form of the file.", *asking.FORMS)}, returns=asking.RECORDS, is_answered_by_fronts=True,
     ),
     Endpoint("GET", f"{D}/describe", "describe", asking.describe, ASKERS, is_answered_by_fronts=True),
     Endpoint("POST", f"{D}/fit", "fit", asking.fit, ASKERS, asking.FitBody, may_charge=asking.buys, may_wait=True, is_answered_by_fronts=True),
@@ -41,11 +42,11 @@ ENDPOINTS = (
     Endpoint("POST", f"{D}/caps", "set_cap", buying.set_cap, ("owner",), buying.CapBody),
     Endpoint(
         "GET", f"{D}/release", "download_release", reading.download_release, READERS,
-        parameters={"answers": "all, bought or none: which answers are recorded in the file."}, returns=reading.RELEASE,
+        parameters={"answers": choice("Answers that are recorded in the file.", "all", "bought", "none")}, returns=reading.RELEASE,
     ),
     Endpoint(
         "GET", f"{D}/approvals", "list_approvals", buying.list_approvals, ROLES,
-        parameters={"state": "all, pending, approved, refused, bought or expired.", "most": "Approvals of a page."},
+        parameters={"state": choice("State of the approvals.", "all", *STATES), "most": whole("Approvals of a page.", 1_000)},
     ),
     Endpoint(
         "POST", f"{D}/approvals/{{approval}}", "decide_approval", buying.decide_approval, ("owner",), buying.DecisionBody,
@@ -55,11 +56,11 @@ ENDPOINTS = (
     Endpoint("GET", f"{D}/ledger/spending", "read_spending", reading.read_spending, READERS),
     Endpoint(
         "GET", f"{D}/ledger/entries", "read_entries", reading.read_entries, READERS,
-        parameters={"most": "Entries of a page.", "after": "Number of entries to pass over."},
+        parameters={"most": whole("Entries of a page.", 10_000), "after": whole("Number of entries to pass over.", 10**12, 0)},
     ),
     Endpoint(
         "GET", f"{D}/ledger/verify", "verify_ledger", reading.verify_ledger, READERS,
-        parameters={"head": "A head that was noted before, which must still be there."},
+        parameters={"head": text("A head that was noted before, which must still be there.")},
     ),
     Endpoint("GET", f"{D}/trail", "read_trail", reading.read_trail, READERS, parameters=PAGES),
     Endpoint("POST", f"{D}/blocks", "add_block", registering.add_block, ("owner",), registering.BlockBody),

@@ -373,7 +373,7 @@ class Application:
         return PlainTextResponse(self._metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
 
     async def _describe(self, request: Request, token: Token, identity: str) -> Response:
-        return JSONResponse(self._description)
+        return if_changed(request, JSONResponse(self._description))
 
     async def _elsewhere(self, request: Request, token: Token, identity: str) -> Response:
         allowed = {m for r in self._routes if r.matches(request.scope)[0] is Match.PARTIAL for m in r.methods or ()}

@@ -12,8 +12,9 @@ from hedgerow.server.problems import bad_request
 def require_host(request: Request, hosts: Sequence[str]) -> None:
     """Refuse a request for a name that the service does not have, and one that another site's page sends."""
     host = request.headers.get("host", "").lower()
-    name = host if host.endswith("]") else host.rpartition(":")[0] or host
-    if name not in hosts and host not in hosts:
+    name, _, port = host.rpartition(":")
+    is_with_port = name in hosts and port.isascii() and port.isdigit()
+    if host not in hosts and not is_with_port:
         raise bad_request(
             "Host must be a name of this service. Found another. Use the address that its owner gave.", 421
         )

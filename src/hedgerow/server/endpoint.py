@@ -103,6 +103,25 @@ class Call:
         return given
 
 
+Parameter = tuple[str, Mapping[str, Any]]
+"""A parameter of the query string: a sentence, and its JSON schema."""
+
+
+def whole(text: str, most: int, least: int = 1) -> Parameter:
+    """Return a parameter that is a whole number."""
+    return text, {"type": "integer", "minimum": least, "maximum": most}
+
+
+def choice(text: str, *known: str) -> Parameter:
+    """Return a parameter that is one of some words."""
+    return text, {"type": "string", "enum": list(known)}
+
+
+def text(text: str) -> Parameter:
+    """Return a parameter that is a text."""
+    return text, {"type": "string"}
+
+
 Handler = Callable[[Call], Awaitable[Reply]]
 
 
@@ -116,7 +135,7 @@ class Endpoint:
     handler: Handler
     roles: tuple[str, ...]
     body: type[msgspec.Struct] | None = None
-    parameters: Mapping[str, str] = field(default_factory=dict)
+    parameters: Mapping[str, Parameter] = field(default_factory=dict)
     returns: str | tuple[str, ...] = "application/json"
     is_shown_once: bool = False
     may_wait: bool = False  # for an owner's approval

@@ -54,8 +54,8 @@ def _operation(endpoint: Endpoint) -> dict[str, Any]:
         for name in re.findall(r"\{(\w+)\}", endpoint.path)
     ]
     parameters += [
-        {"name": name, "in": "query", "required": name == "q", "description": text, "schema": {"type": "string"}}
-        for name, text in endpoint.parameters.items()
+        {"name": name, "in": "query", "required": name == "q", "description": text, "schema": dict(schema)}
+        for name, (text, schema) in endpoint.parameters.items()
     ]
     if endpoint.is_kept:
         parameters.append(
