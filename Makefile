@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 PIP := $(PYTHON) -m pip --python $(BIN)/python --disable-pip-version-check
 DEMO_NEEDS := numpy scipy numba threadpoolctl opendp pyarrow typer rich  # all that the demo imports; tests/test_cli.py runs the demo with these
 export PYTHONDONTWRITEBYTECODE :=  # empty: bytecode is kept, or every process would compile all that it imports
-KERNELS := tests/model tests/data/test_sources.py tests/data/test_reading_rule.py tests/data/test_data.py  # of loops that are compiled, which coverage cannot see otherwise
+KERNELS := tests/model tests/data/test_sources.py tests/data/test_reading_rule.py tests/data/test_data.py  # tests of compiled loops, which coverage sees only without compilation
 
 .PHONY: setup help demo test check lint size release-check stops audit attacks assurance coverage mutants crashes bench bench-assistants bench-start bench-associations bench-peers docs pictures clean portable load bench-plan bench-hits bench-tuning bench-release fuzz-release bench-models console-speed screenshots
 
@@ -41,10 +41,10 @@ lint: setup            ## style, types, and randomness in one module only
 test: lint             ## everything that must hold on every commit
 	$(BIN)/python -m pytest -n 2 --dist worksteal -q
 
-check: lint            ## for the daily loop: style, types, and the tests that are near what git sees changed
+check: lint            ## during work: style, types, and the tests near what git sees changed
 	$(BIN)/python tools/near.py
 
-stops: setup           ## how many modules a question goes through
+stops: setup           ## count the modules that a question goes through
 	$(BIN)/python tools/stops.py --check
 
 audit: setup           ## empirical privacy: every mechanism and the gallery into docs/audit.md, then the long tests
@@ -54,7 +54,7 @@ audit: setup           ## empirical privacy: every mechanism and the gallery int
 assurance: setup       ## every promise with its checks and last figures, into docs/assurance.md
 	$(BIN)/python tools/assurance.py
 
-coverage: setup        ## branches that tests take of what pays, draws and sees rows: at least 95 % of each folder
+coverage: setup        ## check that tests take at least 95 % of the branches of code that pays, draws or sees rows
 	rm -f .coverage .coverage.*
 	$(BIN)/python -m coverage run -m pytest -n 2 --dist worksteal -q
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m coverage run -m pytest -q $(KERNELS)
@@ -62,7 +62,7 @@ coverage: setup        ## branches that tests take of what pays, draws and sees 
 	for folder in privacy data drafting model textbook engine erm generalise ledger; do \
 	  $(BIN)/python -m coverage report --include="src/hedgerow/$$folder/*" || exit 1; done
 
-mutants: setup         ## small harmful changes, listed ones and drawn ones, which the tests must notice
+mutants: setup         ## make small harmful changes, listed and random, which the tests must notice
 	$(BIN)/python tools/mutants.py
 
 attacks: setup         ## bars against analysts who know the table: 200 sessions of each kind, into docs/attacks-bars.json
@@ -74,7 +74,7 @@ crashes: setup         ## sessions killed at every step, and many at once, on SQ
 load: setup            ## the service under load: 32 clients, kills, fuzz, memory, into docs/benchmarks-service.md
 	$(BIN)/python tools/load.py
 
-portable: setup        ## results as other processors compute them: other linear algebra, fewer instructions, another folder
+portable: setup        ## compare results with those of other processors: other linear algebra, fewer instructions, another folder
 	$(BIN)/python tools/portable.py
 
 bench: setup           ## speed and accuracy, tables and plots into docs/
@@ -83,7 +83,7 @@ bench: setup           ## speed and accuracy, tables and plots into docs/
 bench-assistants: setup ## an assistant as adversary and as analyst, into docs/benchmarks-assistants.md
 	$(BIN)/python benchmarks/assistants.py
 
-bench-start: setup     ## from nothing to an answer, into docs/benchmarks-start.md
+bench-start: setup     ## measure the time from nothing to an answer, into docs/benchmarks-start.md
 	$(BIN)/python benchmarks/start.py
 
 bench-associations: setup  ## all pairs of a wide table, beside plain Gaussian noise, into docs/

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 def plan(
     rows: Annotated[int | None, typer.Option(help="Number of rows of the table.")] = None,
-    accuracy: Annotated[float | None, typer.Option(help="Error that is wanted, as a fraction of the rows.")] = None,
+    accuracy: Annotated[float | None, typer.Option(help="Wanted error, as a fraction of the rows.")] = None,
     queries: Annotated[int | None, typer.Option(help="Number of questions; by default that of the file.")] = None,
-    beta: Annotated[float | None, typer.Option(help="Probability that any answer is farther off.")] = None,
+    beta: Annotated[float | None, typer.Option(help="Probability that any answer errs by more than stated.")] = None,
     epsilon: Annotated[
         float | None, typer.Option(help="ε instead of the file's; the rest of [budget] still applies.")
     ] = None,

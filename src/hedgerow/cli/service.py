@@ -149,9 +149,9 @@ def create(
     ] = "analyst",
     project: Annotated[str, typer.Option(help="Project whose cap counts the person's purchases, too.")] = "",
     dataset: Annotated[
-        list[str] | None, typer.Option(help="A dataset it is for; repeat for several. Default: all.")
+        list[str] | None, typer.Option(help="A dataset that the token is for; repeat for several. Default: all.")
     ] = None,
-    days: Annotated[float | None, typer.Option(help="Days until it expires. Default: it does not.")] = None,
+    days: Annotated[float | None, typer.Option(help="Days until the token expires. Default: never.")] = None,
     signs_on: Annotated[
         bool, typer.Option("--sign-on", help="Make an account for a person whom the reverse proxy names.")
     ] = False,
