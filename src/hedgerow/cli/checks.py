@@ -72,7 +72,9 @@ def _errata(incomplete: str) -> list[str]:
 
 
 def errata(
-    name: Annotated[str | None, typer.Argument(help="Name of one erratum; all if left out.", autocompletion=_errata)] = None,
+    name: Annotated[
+        str | None, typer.Argument(help="Name of one erratum; all if left out.", autocompletion=_errata)
+    ] = None,
     write: Annotated[bool, typer.Option("--write", help="Write the page of all errata.")] = False,
     page: Annotated[Path, typer.Option(help="File for the page.")] = Path("docs/errata.md"),
     as_json: AsJson = False,
