@@ -368,10 +368,22 @@ def test_an_owner_caps_somebody_and_the_report_is_the_sessions(reached: Reached)
 
 def test_hostile_names_and_values_are_escaped(reached: Reached) -> None:
     reached.sign_in("owner")
-    for path in ("", "/explore?by=0&by=1", "/explore?f0=0", "/compare", "/sql", "/models", "/synthetic", "/words"):
+    for path in (
+        "",
+        "/explore?by=0&by=1",
+        "/explore?f0=0",
+        "/compare",
+        "/sql",
+        "/models",
+        "/models?target=1&feature=0",
+        "/synthetic",
+        "/words",
+    ):
         got = reached.client.get(f"/behind/data/hostile{path}")
         assert (path, got.status_code) == (path, 200)
         assert "<script>alert" not in got.text or path == "/words"
+        beside_code = re.sub(r"<code.*?</code>|<textarea.*?</textarea>", "", got.text, flags=re.DOTALL)
+        assert not set(map(ord, beside_code)) & wording.DIRECTIONS.keys() or path == "/words", path
     overview = reached.client.get("/behind/data/hostile").text
     assert "{{ 7 * 7 }}" in overview and "x" * wording.LONGEST not in overview
     assert reached.client.get("/behind/data/hostile/words").headers["content-type"] == "application/json"

@@ -148,7 +148,7 @@ async def explore(asked: PageRequest) -> Response:
 
 
 def _title(chosen: Exploration, query: Query) -> str:
-    text = titles.sentence(query).rstrip(".")
+    text = wording.visible(titles.sentence(query).rstrip("."))
     if chosen.measure not in ("share", "rows"):
         return text
     return f"{'Number' if chosen.measure == 'rows' else 'Share'} of {text[:1].lower()}{text[1:]}"
@@ -218,7 +218,7 @@ async def compare(asked: PageRequest) -> Response:
     return asked.page(
         "compare.html", names=list(enumerate(names)), column=names.index(column), labels=list(enumerate(labels)), a=a, b=b,
         targets=targets, target=target, lines=lines, bar=panel.bars[0], excludes=bool(found[2].excludes(0)),
-        title=titles.sentence(query), offer=offer_of(asked, counts, found[3], "share", of_parts=True), recipes=recipes.of_questions(asked, [repr(query)]),
+        title=wording.visible(titles.sentence(query)), offer=offer_of(asked, counts, found[3], "share", of_parts=True), recipes=recipes.of_questions(asked, [repr(query)]),
         first=wording.short(labels[a]), second=wording.short(labels[b]), value=float(found[2].value), column_name=column,
         of=dict(targets)[str(target)],
     )  # fmt: skip
@@ -271,7 +271,7 @@ def offer_of(
         "choices": [(widest / part, wording.number(widest / part, shown, widest / part)) for part in PARTS],
         "now": wording.number(widest, shown, widest),
         "measure": shown,
-        "parts": titles.title(query) if of_parts else "",
+        "parts": wording.visible(titles.title(query)) if of_parts else "",
     }
 
 

@@ -12,11 +12,17 @@ from hedgerow.display.titles import label
 LONGEST = 60  # characters of a label
 RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 SHARES = ("share", "rate")
+DIRECTIONS = dict.fromkeys([0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A)], "\ufffd")
+
+
+def visible(text: str) -> str:
+    """Return a text with a mark in place of each character that would change the direction of the texts beside it."""
+    return text.translate(DIRECTIONS)
 
 
 def short(value: Any) -> str:
     """Return the label of a cell, or a name, cut to a length that fits a picture."""
-    text = " ".join(label(value).split()) or "(empty)"
+    text = visible(" ".join(label(value).split())) or "(empty)"
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
 
 
@@ -109,5 +115,5 @@ def percent(share: float) -> str:
 
 
 FILTERS: Mapping[str, Callable[..., str]] = {
-    "short": short, "moment": moment, "percent": percent, "small": small, "cell": label, "count": count,
+    "short": short, "visible": visible, "moment": moment, "percent": percent, "small": small, "cell": lambda value: visible(label(value)), "count": count,
 }  # fmt: skip
