@@ -235,7 +235,7 @@ def _event(budget: Budget, scale: float, *, alone: bool) -> Laplace | Gaussian:
     """Return noise of this scale on one count, or on a whole marginal."""
     if budget.pure:
         return Laplace(budget.linear() if alone else budget.marginal_l1(), scale)
-    try:
-        return Gaussian(budget.linear() if alone else budget.marginal_l2(), scale)
-    except OverflowError:  # of the cost
-        raise InvalidInput("within must be an error that noise can have. Found less. Ask for a wider bar.") from None
+    distance = budget.linear() if alone else budget.marginal_l2()
+    if not math.isfinite(distance / scale * (distance / scale)):  # nor is its cost
+        raise InvalidInput("within must be an error that noise can have. Found less. Ask for a wider bar.")
+    return Gaussian(distance, scale)
