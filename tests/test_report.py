@@ -156,3 +156,13 @@ def test_a_bought_answer_tells_its_price_as_a_share_of_the_budget() -> None:
     share = paid.cost / session.budget.total
     assert f"measured, {paid.cost:.3g} ρ, {share:.1%} of the budget" in page
     assert "answers that had to be more accurate" in page
+
+
+def test_a_report_writes_dates_as_dates_and_large_numbers_in_full() -> None:
+    universe = hr.Universe(seen=hr.Dates("2020-01-01", "2020-12-31", by="month"), pay=hr.Range(0, 1000, bins=10))
+    rows = pd.DataFrame({"seen": ["2020-03-10"] * 9000 + ["2020-11-20"] * 1000, "pay": [250.0] * 10_000})
+    session = hr.open(rows, universe=universe, budget=hr.Budget(1, 1e-6), seed=1)
+    session.ask_all([hr.median("seen"), hr.mean("seen"), hr.total("pay")])
+    page = session.report().html
+    assert "<td class=n>2020-03-" in page and "days</td>" in page and "18,3" not in page
+    assert "e+0" not in page and "any one row." in page

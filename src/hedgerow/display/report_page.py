@@ -13,12 +13,16 @@ from typing import Any
 import numpy as np
 
 from hedgerow import _html
+from hedgerow._numbers import few_digits
 from hedgerow.display.titles import label, sentence, title, unit
 from hedgerow.engine.certificate import NONE
 from hedgerow.privacy.conversion import epsilon_of_rho
 from hedgerow.query.counts import Count
 from hedgerow.query.ratios import Mean, mean
+from hedgerow.query.statistics import QuantileStatistic
+from hedgerow.universe.dates import date_of
 
+DATES = "columns of dates"  # the names of these, beside the facts of a report
 SERIES = 3  # as many questions that differ in one value are a table
 SHOWN = 60  # a table of counts lists at most this many cells
 STYLE = """
@@ -67,12 +71,13 @@ def report_page(report: Any) -> str:
 def report_body(report: Any) -> str:
     """Return the report as HTML that may stand inside another page."""
     answers = _distinct(report.answers)
+    facts = {**report.facts, DATES: frozenset(name for name, kind, _ in report.attributes if kind == "Dates")}
     return "".join(
         [
             f'<section class="cover">{"".join(_cover(report, answers))}</section>',
             _html.heading("What was asked"),
-            *_question_sections(answers, report.facts),
-            *_part_section(report.parts, report.facts),
+            *_question_sections(answers, facts),
+            *_part_section(report.parts, facts),
             _html.heading("What it cost"),
             *_cost_sections(report),
             _html.heading("What is promised"),
@@ -94,7 +99,7 @@ def _cover(report: Any, answers: Sequence[tuple[Any, int]]) -> Iterable[str]:
     yield (
         f'<p class="key">{len(answers):,} different questions {about} were answered under one privacy budget of '
         f"ε = {facts['epsilon']:g}{_delta(facts)}. {spent:.0%} of it is spent. The budget is fixed: it bounds what all "
-        "answers together, whoever asks and however many follow, can reveal about any one person.</p>"
+        f"answers together, whoever asks and however many follow, can reveal about any {_unit(facts)}.</p>"
     )
     if "draft_epsilon" in facts:
         yield _html.paragraph(
@@ -189,14 +194,18 @@ def _where(count: Count) -> str:
 def _line(answer: Any, times: int, facts: dict[str, Any]) -> tuple[Any, ...]:
     """Return one answer with one number as cells of a table."""
     as_share = _counts(answer) and abs(float(answer.value)) <= 1
+    is_date = isinstance(answer.query, Mean | QuantileStatistic) and answer.query.attribute in facts.get(DATES, ())
 
     def show(number: Any) -> str:
         if number is None or not np.isfinite(number):
             return "not bounded"
-        return f"{100 * float(number):.3g} %" if as_share else f"{float(number):,.5g}"
+        if is_date:
+            return f"{float(number):.3g} days"
+        return f"{100 * float(number):.3g} %" if as_share else few_digits(float(number), 5)
 
+    value = date_of(answer.value).isoformat() if is_date else show(answer.value)
     typical = "–" if answer.typical is None else show(answer.typical)
-    return _question(answer, times), show(answer.value), show(answer.error), typical, _how(answer, facts)
+    return _question(answer, times), value, show(answer.error), typical, _how(answer, facts)
 
 
 def _cells(answer: Any, times: int, facts: dict[str, Any]) -> str:
