@@ -483,7 +483,7 @@ def _combine(operator: str, left: Any, right: Any) -> Answer:
         value = _apply(operator, x, y)
         error = _reach(operator, value, (x, a.error), (y, b.error))
         coarse = _times(by_x, a.resolution) + _times(by_y, b.resolution)
-        usual = None if a.typical is None or b.typical is None else np.hypot(by_x * a.typical, by_y * b.typical)
+        typical_error = None if a.typical is None or b.typical is None else np.hypot(by_x * a.typical, by_y * b.typical)
     return Answer(
         Combination(operator, *(p.query if isinstance(p, Answer) else float(p) for p in (left, right))),
         _plain(value),
@@ -492,7 +492,7 @@ def _combine(operator: str, left: Any, right: Any) -> Answer:
         math.fsum(part.cost for part in answers),
         a.labels or b.labels,
         _plain(coarse if error is None else np.minimum(coarse, error)),
-        None if usual is None else _plain(usual),
+        None if typical_error is None else _plain(typical_error),
         support=functools.reduce(Support.join_with, supports) if len(supports) == len(answers) else None,
     )
 

@@ -1223,7 +1223,7 @@ session(
 )  # fmt: skip
 session(
     "S34", "answering/scaling.py::scaled_answer", "the typical error of all rows is said to be none, though their number is private",
-    "usual = np.hypot(usual * rows, np.abs(value) * engine.typical_of_rows)", "usual = usual * rows",
+    "typical_error = np.hypot(typical_error * rows, np.abs(value) * engine.typical_of_rows)", "typical_error = typical_error * rows",
     "attacks/test_attacks_adaptive_bars.py::test_the_typical_error_of_all_rows_is_that_of_their_number_where_it_is_private",
 )  # fmt: skip
 session(

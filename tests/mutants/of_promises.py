@@ -183,7 +183,7 @@ promise(
 )  # fmt: skip
 promise(
     "PK36", "planning/plan.py::_simulated_option", "no rows are promised that the simulation did not find enough",
-    "needed = float(tried.rows) if enough else None", "needed = float(tried.rows)",
+    "needed = float(found.rows) if enough else None", "needed = float(found.rows)",
     "planning/test_plan.py::test_no_rows_are_promised_that_the_simulation_did_not_find_enough",
 )  # fmt: skip
 promise(

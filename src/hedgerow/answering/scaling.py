@@ -24,20 +24,20 @@ def scaled_answer(
     query: Query, bound: Bound[Any], estimate: Estimate, cost: float, scale: Scale, engine: Answers
 ) -> Answer:
     """Turn an estimate into an answer, in fractions or in rows. ``engine`` knows the number of rows."""
-    value, error, coarse, usual = estimate.value, estimate.error, estimate.resolution, estimate.typical
+    value, error, coarse, typical_error = estimate.value, estimate.error, estimate.resolution, estimate.typical
     in_rows = not isinstance(bound, Linear) and isinstance(bound, ComposedQuestion) and bound.in_rows
     if in_rows or (scale == "rows" and bound.is_fraction):
         rows = engine.rows
         bar_in_rows = engine.total_error_in_rows if in_rows else engine.error_in_rows
         error = None if error is None else bar_in_rows(np.abs(value), error)
-        if usual is not None:  # ñv − nt = ñ(v − t) + (ñ − n)t: the error of ñ counts too if n is private
-            usual = np.hypot(usual * rows, np.abs(value) * engine.typical_of_rows)
-            usual = usual if np.ndim(usual) else float(usual)
+        if typical_error is not None:  # ñv − nt = ñ(v − t) + (ñ − n)t: the error of ñ counts too if n is private
+            typical_error = np.hypot(typical_error * rows, np.abs(value) * engine.typical_of_rows)
+            typical_error = typical_error if np.ndim(typical_error) else float(typical_error)
         value, coarse = value * rows, coarse * rows
         estimate = replace(estimate, lower=None, upper=None)
     labels = bound.labels if estimate.labels is None else estimate.labels
     return Answer(
-        query, value, error, estimate.source, cost, labels, coarse, usual, estimate.coefficients, estimate.lower,
+        query, value, error, estimate.source, cost, labels, coarse, typical_error, estimate.coefficients, estimate.lower,
         estimate.upper, estimate.basis, estimate.simulation,
         MEASURED if estimate.source == "measured" else engine.support(bound.tables),
     )  # fmt: skip

@@ -87,7 +87,7 @@ def panels(
     """Return an answer as panels of bars: the last axis along the bars, one panel for each cell of the others."""
     ends = Ends.of(answer, measure)
     axes = [list(labels) for _, labels in answer.labels]
-    frame = Frame(measure, *_extent(ends), _usual_error(ends))
+    frame = Frame(measure, *_extent(ends), _median_error(ends))
     if not axes:
         return [Panel("", [_bar(whole, 0, ends, (), frame)])]
     found = []
@@ -133,7 +133,7 @@ def _extent(ends: Ends) -> tuple[float, float]:
     return left * HEADROOM, right * HEADROOM
 
 
-def _usual_error(ends: Ends) -> float | None:
+def _median_error(ends: Ends) -> float | None:
     """Return the middle of the guaranteed errors, which decides how many digits are shown."""
     half = ((ends.high - ends.low) / 2).ravel()
     half = half[np.isfinite(half)]
@@ -146,8 +146,12 @@ def _bar(
     value, low, high, typical = (float(part[at]) for part in (ends.value, ends.low, ends.high, ends.typical))
     is_bounded, is_known = not (math.isnan(low) or math.isnan(high)), math.isfinite(value)
     least, most = (low, high) if is_bounded else (None, None)
-    usual = min(typical, high - value, value - low) if is_bounded else typical
-    spread = (frame.place(value - usual), frame.place(value + usual)) if is_known and math.isfinite(usual) else None
+    typical_error = min(typical, high - value, value - low) if is_bounded else typical
+    spread = (
+        (frame.place(value - typical_error), frame.place(value + typical_error))
+        if is_known and math.isfinite(typical_error)
+        else None
+    )
     zero, end = frame.place(0.0), frame.place(value if is_known else 0.0)
     return Bar(
         wording.short(name), cell, value, wording.number(value, frame.measure, frame.error),

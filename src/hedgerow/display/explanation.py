@@ -37,10 +37,12 @@ def _meaning(answer: Any) -> str:
             f"{float(np.max(answer.error)):.3g}. This holds together with all other bars."
         )
     typical = answer.typical
-    usual = "" if typical is None else f" Typically the error is about {float(np.max(typical)):.2g}; that is no bound."
+    typical_error = (
+        "" if typical is None else f" Typically the error is about {float(np.max(typical)):.2g}; that is no bound."
+    )
     return (
         f"The truth is within {float(np.max(answer.error)):.3g} of the value, together with all other bars, with the "
-        f"probability that the session states, however the questions were chosen.{usual}"
+        f"probability that the session states, however the questions were chosen.{typical_error}"
     )
 
 

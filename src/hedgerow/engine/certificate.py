@@ -86,13 +86,13 @@ class Certificate:
             for limit in products
         )
         anything = max((limit.bar for limit in self.limits if limit.kind == "any"), default=math.inf)
-        usual = ""
+        of_typical = ""
         if self.typical is not None and self.typical >= SMALLEST:
-            usual = f" The typical error is {self.typical:.1g}: an average, not a bound."
+            of_typical = f" The typical error is {self.typical:.1g}: an average, not a bound."
         elif self.typical is not None:
-            usual = " The typical error is too small to be measured at this budget: an average, not a bound."
+            of_typical = " The typical error is too small to be measured at this budget: an average, not a bound."
         return (
             f"With probability {1 - self.beta:.4g}, the session's answers to all counts of ranges and sets of values, "
             f"asked or not, are within {bars} of the true values, most of them far closer; answers to questions with "
-            f"any other weights are within {anything:.2g}.{usual}"
+            f"any other weights are within {anything:.2g}.{of_typical}"
         )

@@ -151,13 +151,13 @@ class BlockMixture:
         error = np.maximum(high - value, value - low)
         is_known = float(np.max(error, initial=0.0)) < 1
         source: Source = "measured" if any(each.source == "measured" for each in said) else "hypothesis"
-        usual = None
+        typical_error = None
         if all(each.typical is not None for each in said):  # the blocks' noise is independent; this is not a bound
             parts = [share * np.asarray(each.typical) for share, each in zip(known / known.sum(), said, strict=True)]
-            usual = np.sqrt(np.sum(np.square(parts), axis=0))
+            typical_error = np.sqrt(np.sum(np.square(parts), axis=0))
         if shape:
-            return Estimate(value, error if is_known else None, source, typical=usual)
-        return Estimate(float(value), float(error) if is_known else None, source, typical=None if usual is None else float(usual))  # fmt: skip
+            return Estimate(value, error if is_known else None, source, typical=typical_error)
+        return Estimate(float(value), float(error) if is_known else None, source, typical=None if typical_error is None else float(typical_error))  # fmt: skip
 
 
 def greatest_mean(values: Array, least: Array, most: Array) -> Array:
@@ -295,8 +295,12 @@ class BlockAnswers(BlockMixture, PublicAnswers):
             )
         if not any(limit.kind == "products" for limit in limits):
             return None
-        usual = [each.typical for each in certificates]
-        typical = None if None in usual else math.fsum(s * (t or 0.0) for s, t in zip(self._shares, usual, strict=True))
+        typical_error = [each.typical for each in certificates]
+        typical = (
+            None
+            if None in typical_error
+            else math.fsum(s * (t or 0.0) for s, t in zip(self._shares, typical_error, strict=True))
+        )
         return Certificate(tuple(limits), typical, math.fsum(each.beta_of_rows for each in certificates))
 
     def error_in_rows(self, value: Any, error: float | Array) -> float | Array:

@@ -197,8 +197,8 @@ def estimate_counts(nodes: Sequence[Node], blocks: int, span: int, beta: float) 
     each = beta / (2 * blocks)
     made = np.stack([within, upto], axis=1)
     bars = np.array([[tail(row, nodes, each) for row in rows] for rows in made])
-    usual = np.sqrt(np.square(made) @ [node.variance for node in nodes]) * math.sqrt(2 / math.pi)
-    return made @ values, bars, usual
+    typical_error = np.sqrt(np.square(made) @ [node.variance for node in nodes]) * math.sqrt(2 / math.pi)
+    return made @ values, bars, typical_error
 
 
 def tail(weights: Array, nodes: Sequence[Node], beta: float) -> float:

@@ -268,8 +268,10 @@ def typical_total(universe: Universe, names: Names, table: Array, known: AnswerK
     least, most = float(table.min()), float(table.max())
     if least == most:
         return 0.0
-    usual = known.typical(Linear.from_table(universe, names, np.clip((table - least) / (most - least), 0.0, 1.0)))
-    return None if usual is None else usual * (most - least)
+    typical_error = known.typical(
+        Linear.from_table(universe, names, np.clip((table - least) / (most - least), 0.0, 1.0))
+    )
+    return None if typical_error is None else typical_error * (most - least)
 
 
 def total_between(universe: Universe, names: Names, table: Array, known: LinearKnowledge) -> tuple[float, float]:

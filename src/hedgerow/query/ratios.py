@@ -95,10 +95,10 @@ class Quotient(ComposedQuestion):
         """
         least, most = self.limits
         c, mass = self.starts(known)[1], known.hypothesis_answer(self.denominator)
-        usual = typical_total(self.universe, self.names, self.most(c), known)
-        if usual is None or (mass <= 0 and not math.isfinite(most - least)):
+        typical_error = typical_total(self.universe, self.names, self.most(c), known)
+        if typical_error is None or (mass <= 0 and not math.isfinite(most - least)):
             return None
-        return float(min(usual / mass if mass > 0 else math.inf, (most - least) / 2))
+        return float(min(typical_error / mass if mass > 0 else math.inf, (most - least) / 2))
 
     def between(self, known: LinearKnowledge, table: Array) -> tuple[float, float]:
         """Return an interval for the sum of a table over the records."""

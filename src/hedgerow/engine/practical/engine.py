@@ -128,17 +128,17 @@ class PracticalEngine(PrivateEngine):
         value, error = self.knowledge.free(query, within) if found is None else (found.value, found.error)
         if within is not None and not is_within(error, within):
             return self._buy([self._wanted_bar(query, within)])[0]
-        watch, usual = self._watch, self.knowledge.typical_of(query) if found is None else found.typical
+        watch, typical_error = self._watch, self.knowledge.typical_of(query) if found is None else found.typical
         if within is not None:  # met for free. The guard says nothing about a value that was moved to meet ``within``
-            return estimate(value, error, usual)
+            return estimate(value, error, typical_error)
         if watch is not None and error > watch.guard.promise and is_countable(query) and watch.is_on:
             if watch.is_above(self._gap(query) if found is None else self._ahead.gap(query)):
                 try:
                     return self._buy([self._wanted_bar(query, watch.guard.promise / 3)])[0]
                 except BudgetExceeded:  # the hypothesis is known to be wrong here, but nothing better can be bought
-                    return estimate(value, error, usual)
+                    return estimate(value, error, typical_error)
             error = min(error, self._promised_bar(watch.guard, query))
-        return estimate(value, error, usual)
+        return estimate(value, error, typical_error)
 
     @one_at_a_time
     def ratio(self, numerator: Linear, denominator: Linear, within: float | None) -> tuple[Estimate, Estimate]:
@@ -171,14 +171,14 @@ class PracticalEngine(PrivateEngine):
         ``within`` limits the widest bar. A purchase buys the whole table, not its cells.
         """
         values, errors = self.knowledge.table(table.attributes, within)
-        usual = self.knowledge.typical_cells(table.attributes)
+        typical_error = self.knowledge.typical_cells(table.attributes)
         if within is None or is_within(errors, within):
-            return table_estimate(values, errors, "hypothesis", usual)
+            return table_estimate(values, errors, "hypothesis", typical_error)
         names = varying_names(self._data.universe, table.attributes)
-        known, spread = self.knowledge.table(table.attributes, None)[0], _spread(float(usual.mean()))
+        known, spread = self.knowledge.table(table.attributes, None)[0], _spread(float(typical_error.mean()))
         self._purchases.buy(WantedBar(self._purchases.cell(names), within, spread, table=True))
         values, errors = self.knowledge.table_with(table.attributes, known, spread, within)
-        return table_estimate(values, errors, "measured", usual)
+        return table_estimate(values, errors, "measured", typical_error)
 
     def _wanted_bar(self, query: Linear, within: float) -> WantedBar:
         """Describe the purchase of ``query`` with a bar of ``within``."""
@@ -191,8 +191,10 @@ class PracticalEngine(PrivateEngine):
         found = []
         for one, before in zip(wanted, known, strict=True):
             value, error = self.knowledge.free_with(one.query, before, one.spread, one.within)
-            usual = self.knowledge.typical_of(one.query)
-            found.append(Estimate(value, error, "measured", typical=None if math.isnan(usual) else usual))
+            typical_error = self.knowledge.typical_of(one.query)
+            found.append(
+                Estimate(value, error, "measured", typical=None if math.isnan(typical_error) else typical_error)
+            )
         return found
 
     def _wanted_bars_of_ratio(self, numerator: Linear, denominator: Linear, within: float) -> list[WantedBar]:

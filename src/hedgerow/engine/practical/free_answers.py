@@ -560,11 +560,11 @@ class FreeAnswers:
             deviation = self.bars.deviations(kept, [Linear.product(self.universe, one)])
         if not np.isfinite(deviation).all() and (made := self._typical_of_inferred(kept)) is not None:
             other = made.typical_cells(kept)
-        usual = np.broadcast_to(self._typical(deviation[0], other), self.universe.sizes(kept))
+        typical_error = np.broadcast_to(self._typical(deviation[0], other), self.universe.sizes(kept))
         if kept and 0 < deviation[0] < math.inf:
             believed = self.rows.estimate * self.hypothesis_table(kept) / deviation[0] + LITTLE
-            usual = usual * believed / np.hypot(believed, 1.0)
-        return usual.reshape(self.universe.sizes(names)).copy()
+            typical_error = typical_error * believed / np.hypot(believed, 1.0)
+        return typical_error.reshape(self.universe.sizes(names)).copy()
 
     def _typical(self, deviations: Array, other: float | Array) -> Array:
         """Turn deviations in rows into mean errors as fractions, with ``other`` where nothing was measured."""

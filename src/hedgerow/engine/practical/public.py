@@ -229,11 +229,11 @@ def restore_practical(universe: Universe, state: dict[str, Any], public_rows: in
 
 def estimate(value: float, error: float, typical: float = math.nan) -> Estimate:
     """Build the estimate of a fraction; a bar of 1 or more says nothing and becomes None."""
-    usual = None if math.isnan(typical) else min(typical, 1.0)
-    return Estimate(value, error if error < 1 else None, "hypothesis", typical=usual)
+    typical_error = None if math.isnan(typical) else min(typical, 1.0)
+    return Estimate(value, error if error < 1 else None, "hypothesis", typical=typical_error)
 
 
 def table_estimate(values: Array, errors: Array, source: Source, typical: Array) -> Estimate:
     """Build the estimate of a table; bars of 1 or more say nothing and become None."""
-    usual = None if np.isnan(typical).any() else np.minimum(typical, 1.0)
-    return Estimate(values, errors if errors.max() < 1 else None, source, typical=usual)
+    typical_error = None if np.isnan(typical).any() else np.minimum(typical, 1.0)
+    return Estimate(values, errors if errors.max() < 1 else None, source, typical=typical_error)

@@ -80,10 +80,10 @@ class BoundQuotient(ComposedQuestion):
         """Return the typical errors of both parts in quadrature, each times the slope of the logarithm."""
         total = 0.0
         for part in (self.first, self.second):
-            usual, found = part.typical(known), float(part.best(known))
-            if usual is None or found <= 0 or math.isinf(self.rise(found)):
+            typical_error, found = part.typical(known), float(part.best(known))
+            if typical_error is None or found <= 0 or math.isinf(self.rise(found)):
                 return None
-            total += (usual * self.slope(found)) ** 2
+            total += (typical_error * self.slope(found)) ** 2
         return self.best(known) * math.sqrt(total)
 
 

@@ -157,19 +157,19 @@ class BoundQuantile(ComposedQuestion):
         """
         at, last = self._cell(known), len(self.order) - 1
         first, top = max(0, at - NEAR), min(last, at + NEAR)
-        usual = None
+        typical_error = None
         for place in sorted(range(first, top), key=lambda place: abs(place - at)):
             part = self.below(place)
-            usual = typical_total(self.universe, part.names, part.most(self.q), known)
-            if usual is not None:
+            typical_error = typical_total(self.universe, part.names, part.most(self.q), known)
+            if typical_error is not None:
                 break
-        if usual is None:
+        if typical_error is None:
             return None
         wanted = self.q * known.hypothesis_answer(self.among.share)
         moved, values = 0.0, (self.lowest + self.highest)[self.order] / 2
         for place in range(first, top):  # the quantile crosses the edge above ``place``
             gap = self._believed_share(known, place) - wanted
-            beyond = (gap if place >= at else -gap) / max(usual * math.sqrt(math.pi), 1e-300)
+            beyond = (gap if place >= at else -gap) / max(typical_error * math.sqrt(math.pi), 1e-300)
             moved += float(values[place + 1] - values[place]) * math.erfc(beyond) / 2
         return moved
 

@@ -89,7 +89,7 @@ def buy_certificate(
     if plan.mean is not None:
         mean = rounded_mean(total, plan.bits, grid)
         found.typical = max(0.0, float(noise.add(mean, receipt))) * alike(known.universe, plan.weights)
-    lead = guess_in_steps(_usual_of_means(known, plan.numbers, found.typical or 0.0), plan.bits)
+    lead = guess_in_steps(_typical_of_means(known, plan.numbers, found.typical or 0.0), plan.bits)
     exceeding = max(-MOST_STEPS, min(_largest_excess(found, differences(), plan.numbers, lead), MOST_STEPS))
     found.margin = float(noise.add(math.ldexp(exceeding, -plan.bits), receipt))
     found.margin += quantile(plan.margin, plan.doubts["products"])
@@ -224,7 +224,7 @@ def quantile(event: Laplace | Gaussian, beta: float) -> float:
     return event.sigma * max(0.0, -NormalDist().inv_cdf(left))
 
 
-def _usual_of_means(known: CertifiableAnswers, numbers: Collection[Names], typical: float) -> float:
+def _typical_of_means(known: CertifiableAnswers, numbers: Collection[Names], typical: float) -> float:
     """Guess the mean error, in rows, of a sum that a mean is made of.
 
     It is the error of the noise of its own table, or the typical error where that is smaller or no table was

@@ -110,8 +110,8 @@ class CertifiedCounts:
         made.typical, means = record["typical"], record.get("means")  # older snapshots have no "means"
         made.means = math.inf if means is None else means
         stated = tuple(CertificateLimit(*fields) for fields in record["stated"])
-        usual = None if made.typical is None else made.typical / known.rows.estimate
-        made.certificate = Certificate(stated, usual, record["beta_of_rows"])
+        typical_error = None if made.typical is None else made.typical / known.rows.estimate
+        made.certificate = Certificate(stated, typical_error, record["beta_of_rows"])
         return made
 
     def state(self) -> dict[str, Any]:
@@ -269,14 +269,14 @@ class CertifiedCounts:
     def typical_errors(self, names: Names, queries: Sequence[Linear]) -> Array:
         """Return the expected mean error of such queries in rows; NaN if unknown. A guess, not a bound."""
         roots = self._roots(names)
-        return self._usual(
+        return self._typical_of_parts(
             names, np.full(len(queries), math.nan) if roots is None else answer_all(queries, lambda _: roots)
         )
 
     def typical_cells(self, names: Names) -> Array:
         """Return the expected mean error of each cell of a table in rows; NaN if unknown."""
         roots = self._roots(names)
-        return self._usual(names, np.full(self.universe.sizes(names), math.nan) if roots is None else roots)
+        return self._typical_of_parts(names, np.full(self.universe.sizes(names), math.nan) if roots is None else roots)
 
     def _roots(self, names: Names) -> Array | None:
         """Return the square roots of the certified table; None if the set has no typical error."""
@@ -286,7 +286,7 @@ class CertifiedCounts:
             self._kept_roots[names] = np.sqrt(np.maximum(self.certified_table(names), 0.0))
         return self._kept_roots[names]
 
-    def _usual(self, names: Names, parts: Array) -> Array:
+    def _typical_of_parts(self, names: Names, parts: Array) -> Array:
         """Return the expected errors in rows of questions with these sums of square roots."""
         if self.typical is None or names not in self.family:
             return parts

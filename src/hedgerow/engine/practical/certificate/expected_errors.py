@@ -71,12 +71,12 @@ def error_allowances(believed: Array, typical: float, bits: int, *, flat: bool =
     return found
 
 
-def guess_in_steps(usual: float, bits: int) -> int:
+def guess_in_steps(typical_error: float, bits: int) -> int:
     """Return by how many steps the sums that means are made of are to be ahead of products.
 
     ``typical_errors`` is the guess of the mean error of such a sum, in rows.
     """
-    return int(min(math.ldexp(AHEAD * usual, bits), MOST))
+    return int(min(math.ldexp(AHEAD * typical_error, bits), MOST))
 
 
 def typical_errors(roots: Array, ordered: Sequence[bool], parts: Array) -> Array:
