@@ -21,7 +21,8 @@ import hedgerow as hr
 from hedgerow import console
 from hedgerow.console import wording
 from hedgerow.console.exploration import Exploration
-from hedgerow.console.site import COOKIE, PAGES
+from hedgerow.console.site import COOKIE as COOKIES
+from hedgerow.console.site import PAGES
 from hedgerow.console.visits import IDLE, LONGEST, VisitStore
 from hedgerow.errors import InvalidInput
 from hedgerow.server.people import TokenStore
@@ -30,6 +31,7 @@ from hedgerow.server.run import application
 from hedgerow.server.settings import Limits, Settings
 
 AT = "/behind/data/people"
+COOKIE = f"{COOKIES}-8470"
 
 
 @dataclass

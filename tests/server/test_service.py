@@ -245,10 +245,14 @@ def test_a_malformed_body_is_a_problem_and_spends_nothing(served: Served, body: 
 
 
 def test_a_read_answer_has_a_tag_and_is_not_sent_twice(served: Served) -> None:
-    got = served.request("GET", f"{AT}/certificate")
-    assert got.headers["Cache-Control"] == "private, no-cache" and "Authorization" in got.headers["Vary"]
-    again = served.request("GET", f"{AT}/certificate", headers={"If-None-Match": got.headers["ETag"]})
-    assert again.status_code == 304 and again.content == b""
+    paths = ("", "/universe", "/certificate", "/statement", "/describe", "/approvals", "/ask?q=count(smoker=True)")
+    for path in ("/v1/openapi.json", "/v1/datasets", *(AT + path for path in paths)):
+        served.request("GET", path)  # the first answer to a question is no repetition
+        got = served.request("GET", path)
+        assert got.headers["Cache-Control"] == "private, no-cache" and "Authorization" in got.headers["Vary"]
+        again = served.request("GET", path, headers={"If-None-Match": got.headers["ETag"]})
+        assert (path, again.status_code, again.content) == (path, 304, b"")
+        assert served.request("GET", path, headers={"If-None-Match": '"other"'}).content == got.content
 
 
 def test_the_description_is_valid_and_names_every_endpoint(served: Served) -> None:

@@ -35,7 +35,7 @@ from hedgerow.server.people import ROLES
 from hedgerow.server.problems import Refusal, bad_request, forbidden, not_found, problem_of
 from hedgerow.server.registry import ServiceRegistry
 
-COOKIE = "hedgerow-visit"
+COOKIE = "hedgerow-visit"  # and the port, so that two services on one machine do not end each other's visits
 HERE = Path(__file__).parent
 MOST_FIELDS = 6_000  # of a form: that of 500 columns
 KINDS = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml", ".txt": "text/plain"}
@@ -137,6 +137,7 @@ class Site:
     def __init__(self, application: Application, registry: ServiceRegistry) -> None:
         self.application = application
         self.visits = VisitStore(registry, application.service.tokens)
+        self._cookie = f"{COOKIE}-{application.settings.port}"  # which browsers send to every port of a host
         self._files = {
             path.name: path.read_bytes() for path in sorted((HERE / "static").iterdir()) if path.suffix in KINDS
         }
@@ -211,7 +212,7 @@ class Site:
 
     def _for_visitors(self, page: Page) -> Callable[[Request], Awaitable[Response]]:
         async def serve(request: Request) -> Response:
-            visit = self.visits.find(request.cookies.get(COOKIE, ""))
+            visit = self.visits.find(request.cookies.get(self._cookie, ""))
             if visit is None:
                 return self._to_sign_in(request)
             self.application.count_request(visit.token)
@@ -282,7 +283,7 @@ class Site:
 
     async def _sign_out(self, request: Request) -> Response:
         """End the visit."""
-        cookie = request.cookies.get(COOKIE, "")
+        cookie = request.cookies.get(self._cookie, "")
         visit = self.visits.find(cookie)
         form = dict(await self._form(request))
         if visit is not None and hmac.compare_digest(form.get("form_key", "").encode(), visit.form_key.encode()):
@@ -294,7 +295,7 @@ class Site:
     def _set_cookie(self, response: Response, value: str, seconds: int) -> None:
         settings = self.application.settings
         response.set_cookie(
-            COOKIE, value, max_age=seconds, path=settings.prefix or "/", httponly=True, samesite="strict",
+            self._cookie, value, max_age=seconds, path=settings.prefix or "/", httponly=True, samesite="strict",
             secure=settings.certificate is not None or settings.behind_proxy,
         )  # fmt: skip
 
