@@ -99,9 +99,9 @@ class LoadedService:
         """Start the service, and wait until its workers are ready."""
         self.process = self._start("service.toml", self.port, place="/v1/ready")
 
-    def start_front(self, port: int) -> subprocess.Popen[bytes]:
-        """Start a front that answers for this service what is free, and wait until it answers."""
-        (self.folder / f"front-{port}.toml").write_text(FRONT.format(port=port, engine=self.port))
+    def start_front(self, port: int, limits: str = "") -> subprocess.Popen[bytes]:
+        """Start a front that answers for this service what is free, and wait until it answers. ``limits`` are further lines."""
+        (self.folder / f"front-{port}.toml").write_text(FRONT.format(port=port, engine=self.port) + limits)
         return self._start(f"front-{port}.toml", port, HEDGEROW_FRONT_TOKEN=self.front)
 
     def _start(

@@ -139,6 +139,24 @@ def test_a_front_computes_free_answers_itself(fronted: Fronted) -> None:
     assert fronted.answered_by_engine() == before
 
 
+def test_a_front_hands_on_what_a_person_asks_beyond_its_limit_of_new_questions(fronted: Fronted) -> None:
+    """The engine knows which questions are new to the person, and decides."""
+    port, ana = free_port(), fronted.service.analysts[2]
+    front = fronted.service.start_front(port, "new_answers_per_day = 5\n")
+    try:
+        before = fronted.answered_by_engine()
+        for number in range(8):
+            body = {"question": f"count(age=(31, {40 + number}), region='north')"}
+            for media in ({}, {"Accept": "application/x-ndjson"}):
+                path, asked = ("/batch", {"questions": [body["question"]]}) if media else ("/ask", body)
+                got = fronted.send(port, ana, "POST", AT + path, asked, media)
+                assert got[0] == 200 and b"problem" not in got[1]
+        assert fronted.answered_by_engine() - before == 7  # the second time of the fifth, and three questions twice
+    finally:
+        front.kill()
+        front.wait()
+
+
 def test_a_request_at_a_front_is_in_the_trail_when_its_answer_comes(fronted: Fronted) -> None:
     question = "count(age=(23, 29), region='west')"
     _, _, headers = fronted.at_front(fronted.service.analysts[3], "POST", f"{AT}/ask", {"question": question})
