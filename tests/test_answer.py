@@ -123,6 +123,8 @@ def test_tables_are_combined_cell_by_cell_and_only_with_their_like() -> None:
     found = a - answer(np.array([0.1, 0.1]), 0.05, labels=axes)
     assert np.allclose(found.value, [0.3, 0.5]) and np.allclose(found.error, [0.15, 0.25]) and found.labels == axes
     assert np.allclose((a / answer(0.5, 0.0, B)).value, [0.8, 1.2])
+    for scaled in (2 * a, a + 1, 1 - a, answer(0.5, 0.0, B) * a, a / answer(0.5, 0.0, B)):
+        assert scaled.labels == axes  # one number leaves the cells what they are, on either side
     with pytest.raises(InvalidInput, match=r"Tables must have the same cells. Found sex and age"):
         a - answer(np.array([0.1, 0.1]), 0.05, labels=(("age", (0, 1)),))
 

@@ -95,6 +95,7 @@ def test_a_guess_far_off_is_measured_and_the_classes_are_measured_once() -> None
     assert len(holdout.scores) == 2 and len(holdout.ledger.entries()) == 3
     by_row = holdout.measure(lambda X: X[:, 0] if X[0, 0] < 1 else 1 / 0, "auc", by_row=True)  # some rows fail, unseen
     assert by_row.value < first.value
+    assert sum(score.cost for score in holdout.scores) == pytest.approx(holdout.ledger.spent)  # no charge is told twice
 
 
 def test_a_search_may_be_by_area() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import checking
 import duckdb
 import grammar
@@ -129,3 +131,16 @@ def test_a_quantile_that_is_a_record_has_the_bar_of_that_record_alone() -> None:
     session = hr.open(people, universe=hr.Universe(a=hr.Integers(0, 9)), budget=hr.Budget(1e5, 0.0), seed=1)
     (found,) = session.sql("SELECT quantile_disc(a, 0.9) AS q, quantile_cont(a, 1) AS top FROM data").to_dict("records")
     assert (found["q"], found["q_error"], found["top"], found["top_error"]) == (9, 0, 9, 0)
+
+
+def test_a_like_pattern_means_what_duckdb_says_with_escapes_and_an_escape_at_its_end_is_itself() -> None:
+    people = pd.DataFrame({"c": ["a", "a!", "b%", "b_", "bx", "!"] * 20})
+    universe = hr.Universe(c=hr.Categories(["a", "a!", "b%", "b_", "bx", "!"]))
+    session = hr.open(people, universe=universe, budget=hr.Budget(1e5, 0.0), seed=1)
+
+    def found(pattern: str, ask: Any) -> int:
+        return round(float(ask(f"SELECT count(*) AS n FROM data WHERE c LIKE '{pattern}' ESCAPE '!'")["n"].iloc[0]))
+
+    for pattern in ("b!%", "b!_", "b_", "b%", "a!!", "!!", "%"):
+        assert found(pattern, session.sql) == found(pattern, lambda sql: duckdb.query_df(people, "data", sql).df())
+    assert [found(pattern, session.sql) for pattern in ("a!", "!", "b!")] == [20, 20, 0]
