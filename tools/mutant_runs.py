@@ -131,14 +131,20 @@ def judged(change: Change, tests: Sequence[str], limit: float, base: Path, work:
     with copied(base, change) as src:
         status, printed = pytest(src, tests, limit, work=work)
     outcome = NOT_SETTLED if status is None else OUTCOMES.get(status, NOT_SETTLED)
-    failed = re.search(r"^FAILED tests/(\S+)|^ERROR tests/(\S+)", printed, re.MULTILINE)
-    by = (failed[1] or failed[2]) if failed else OUT_OF_TIME if status is None else ""
+    failed = failed_tests(printed)
+    by = failed[0] if failed else OUT_OF_TIME if status is None else ""
     is_import = "ImportError while loading conftest" in printed or failed
     if status is not None and status < 0 and work:
         outcome, by = CAUGHT, CRASHED
     elif outcome == NOT_SETTLED and status is not None and work:  # nothing can be collected, or pytest itself broke
         outcome, by = (CAUGHT, BROKEN) if is_import else (outcome, printed[-200:])
     return Verdict(change.id, outcome, by, time.monotonic() - began, len(tests))
+
+
+def failed_tests(printed: str) -> list[str]:
+    """The tests that pytest says failed, below tests/. Their parameters may have spaces, and " - " begins a message."""
+    found = re.findall(r"^(?:FAILED|ERROR) tests/(.+?)(?: - .*)?$", printed, re.MULTILINE)
+    return [node if node.endswith("]") else node.partition("[")[0] for node in found]
 
 
 def require_copy(src: Path) -> None:

@@ -58,6 +58,7 @@ from mutant_runs import (  # noqa: E402
     SURVIVED,
     Verdict,
     copied,
+    failed_tests,
     judged,
     pytest,
     require_copy,
@@ -201,11 +202,7 @@ def unsound(base: Path, tests: Sequence[str], jobs: int) -> set[str]:
     bad: set[str] = set()
     while left:
         status, printed = pytest(base, sorted(left), 3000.0, jobs)
-        failed = {
-            line.split()[1].removeprefix("tests/")
-            for line in printed.splitlines()
-            if line.startswith(("FAILED", "ERROR"))
-        }
+        failed = {test for test in left for found in failed_tests(printed) if found.startswith(test.partition("[")[0])}
         if status == 0 or not failed & left:
             if status != 0:
                 raise SystemExit(f"The tests that caught mutants must run without one. Found:\n{printed[-3000:]}")

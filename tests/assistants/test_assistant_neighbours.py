@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from assisting import run
+from assisting import release_desk, run
 from mcp import Client
 from recorder import Recorder
 
@@ -15,7 +16,7 @@ import hedgerow as hr
 from hedgerow.assistants.desk import AssistantDesk, PurchaseRule
 from hedgerow.assistants.protocol import OneDesk, build_server
 from hedgerow.assistants.resources import RESOURCES
-from hedgerow.assistants.toolbox import TOOLS
+from hedgerow.assistants.toolbox import TOOLS, call_tool
 from hedgerow.data import HistogramSource
 from hedgerow.engine.practical.engine import build_practical_engine
 from hedgerow.privacy.ledger import Accountant
@@ -92,3 +93,12 @@ def test_neighbours_with_the_same_releases_tell_an_assistant_the_same(neighbours
     assert one == other
     fresh = told(neighbour(counts, neighbours), neighbours, Recorder(1))
     assert fresh != one  # other releases show
+
+
+def test_answers_that_are_left_out_of_a_long_result_are_not_in_its_data_either(tmp_path: Path) -> None:
+    desk = release_desk(tmp_path)
+    found = call_tool(desk, "ask", {"questions": ["marginal('sex','region','age')", "marginal('age','region')"] * 10})
+    answers = found.data["answers"]
+    assert [answer.get("left_out", False) for answer in answers].count(True) >= 10
+    assert all(("cells" in answer) != answer.get("left_out", False) for answer in answers)
+    assert sum(len(answer.get("cells", ())) for answer in answers) <= desk.limits.shown

@@ -182,6 +182,24 @@ def test_a_session_that_lost_a_measurement_can_be_resumed_repeatedly() -> None:
         assert np.array_equal(again.hypothesis.marginal(("a", "b")), session.hypothesis.marginal(("a", "b")))
 
 
+def test_a_session_that_lost_its_overview_measures_less_and_opens_all_the_same() -> None:
+    budget = hr.Budget(1.0, 1e-6, "add-remove")  # with a charge for the number of rows before that for all pairs
+    universe = hr.Universe({f"a{i}": hr.Integers(0, 2) for i in range(6)})
+    table = HistogramSource(universe, np.full(universe.shape, 40))
+
+    def of_six(**more: Any) -> hr.Session:
+        return hr.open(table, universe=universe, budget=budget, guard=0.0, reserve=0.1, progress=False, **more)
+
+    entries = of_six(seed=1).ledger.entries()
+    overviews = [i for i, entry in enumerate(entries) if entry.why.startswith("prefit: residual")]
+    assert overviews  # one event for all pairs, or one for each of them
+    for at in overviews:
+        lost = [*entries[:at], replace(entries[at], released=())]
+        session = of_six(seed=2, ledger=Accountant(budget, earlier=lost))
+        assert session.spent <= budget.total * (1 + 1e-9)
+        assert of_six(seed=3, ledger=taken_up(session.ledger)).spent == session.spent
+
+
 def test_one_draw_from_a_seed_is_not_forgotten_for_another_without() -> None:
     ledger = Accountant(PURE)
     receipt = ledger.charge(Laplace(1.0, 10.0), Laplace(1.0, 10.0))
