@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
-from judgements import JUDGED, Judgement
+from judgements import JUDGED, WRITTEN, Judgement
 from mutant import Mutant
 from mutant_operators import OPERATORS, Site
 from mutant_runs import BROKEN, CAUGHT, NOT_RUN, NOT_SETTLED, OUT_OF_TIME, SURVIVED, Verdict
@@ -15,15 +17,19 @@ HEAD = """# Mutants
 `make mutants` writes this page. It makes small changes to the library and checks that the tests notice them. Comparisons with stored seeded results are left out.
 
 """
-MARK, FRESH = "<!-- operators -->\n", "<!-- fresh -->\n"
+MARK, FRESH = "<!-- operators -->\n", re.compile(r"<!-- fresh (\d+) -->\n")
 
 
-def renewed(page: Path, *, catalogue: str = "", operators: str = "", fresh: str = "") -> None:
-    """Write the parts that are given, and keep the others."""
+def renewed(
+    page: Path, *, catalogue: str = "", operators: str = "", fresh: Mapping[int, str] = MappingProxyType({})
+) -> None:
+    """Write the parts that are given, and keep the others. ``fresh`` has a part for the seed of each fresh draw."""
     before = page.read_text() if page.exists() else ""
     first, _, rest = before.partition(MARK)
-    second, _, third = rest.partition(FRESH)
-    parts = HEAD, catalogue or first.removeprefix(HEAD), MARK, operators or second, FRESH, fresh or third
+    second, *others = FRESH.split(rest)
+    draws = {int(seed): text for seed, text in zip(others[::2], others[1::2], strict=True)} | dict(fresh)
+    parts = [HEAD, catalogue or first.removeprefix(HEAD), MARK, operators or second]
+    parts += [f"<!-- fresh {seed} -->\n{draws[seed]}" for seed in sorted(draws)]
     page.write_text("".join(parts))
 
 
@@ -95,10 +101,11 @@ def of_operators(drawn: Sequence[Site], verdicts: Mapping[str, Verdict], seed: i
     ]
     fresh = [
         "fastest first, as far as the time goes. Survivors are judged in `tests/mutants/judgements.py`. No test was written for these mutants",
-        f"before they were run (for three of the survivors one was written then): the share that was caught says what the tests of {folders} notice of changes that nobody thought of.",
+        f"before they were run. For {WRITTEN.get(seed, 0)} of the survivors one was written then, and these count as caught below: without them the share",
+        f"says what the tests of {folders} notice of changes that nobody thought of.",
     ]
     lines = [
-        "## A fresh draw" if is_fresh else "## Random mutants",
+        f"## A fresh draw, seed {seed}" if is_fresh else "## Random mutants",
         "",
         f"{len(drawn)} changes that operators made (`tools/mutant_operators.py`), drawn with seed {seed}: from each folder in proportion to the",
         "root of the number of its places, and from each operator alike. Each was run with the tests that run the line, the nearest and",

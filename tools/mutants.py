@@ -153,7 +153,10 @@ def run_drawn(sites: Sequence[Site], given: argparse.Namespace) -> int:
     print(mutant_page.tallied(sites, verdicts))
     if not given.only:
         found = mutant_page.of_operators(sites, verdicts, given.seed, is_fresh=given.seed != SEED)
-        mutant_page.renewed(REPORT, **{"operators" if given.seed == SEED else "fresh": found})
+        if given.seed == SEED:
+            mutant_page.renewed(REPORT, operators=found)
+        else:
+            mutant_page.renewed(REPORT, fresh={given.seed: found})
     left = [s for s in sites if verdicts[s.id].outcome == SURVIVED and s.key not in JUDGED]
     return int(bool(left))
 

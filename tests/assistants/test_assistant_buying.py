@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import people
 import pytest
-from assisting import run
+from assisting import release_of, run
 from mcp import Client
 
 import hedgerow as hr
@@ -163,3 +163,12 @@ def test_an_explanation_states_the_population_only_where_a_theorem_does() -> Non
         mean = call_tool(desk, "explain_answer", {"question": "mean('age')"}).data
         assert "no bound is known" in mean["population"]
     assert said == [True, False]
+
+
+def test_nothing_is_bought_of_a_release_or_without_a_rule_whatever_the_desk_says(tmp_path: Path) -> None:
+    for desk in (
+        AssistantDesk(hr.load(release_of(tmp_path)), "people", PurchaseRule("assistant", needs_approval=False)),
+        AssistantDesk(people.opened(people.frame(400)), "people"),
+    ):
+        with pytest.raises(hr.InvalidInput, match="must be allowed by the owner|A tool must be one of"):
+            call_tool(desk, "buy", {"question": "count(smoker=True)", "within": 0.4})

@@ -16,6 +16,9 @@ class Judgement:
     reason: str
 
 
+WRITTEN = {29: 5, 30: 3}
+"""By the seed of a fresh draw, for how many of its survivors tests were written after they had been run."""
+
 JUDGED: dict[tuple[str, str, str, int], Judgement] = {}
 
 
