@@ -170,5 +170,5 @@ def test_nothing_is_bought_of_a_release_or_without_a_rule_whatever_the_desk_says
         AssistantDesk(hr.load(release_of(tmp_path)), "people", PurchaseRule("assistant", needs_approval=False)),
         AssistantDesk(people.opened(people.frame(400)), "people"),
     ):
-        with pytest.raises(hr.InvalidInput, match="must be allowed by the owner|A tool must be one of"):
+        with pytest.raises(hr.InvalidInput, match=r"must be allowed by the owner|A tool must be one of"):
             call_tool(desk, "buy", {"question": "count(smoker=True)", "within": 0.4})
