@@ -238,5 +238,10 @@ data(
     "            found[carried.is_null().to_numpy(zero_copy_only=False)] = math.nan\n", "            pass\n",
     ROWS + "a_column_has_what_its_values_have_one_by_one",
 )  # fmt: skip
+data(
+    "D63", "coded_rows.py::CodedRows._count", "rows that are given as cells are counted by other attributes than those named",
+    "self._columns[self.universe.index(name)]", "self._columns[names.index(name)]",
+    SOURCES + "a_marginal_is_what_counting_the_records_one_by_one_gives",
+)  # fmt: skip
 
 DATA_MUTANTS = data.mutants
