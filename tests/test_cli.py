@@ -16,6 +16,7 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
+import hedgerow
 from hedgerow import demo
 from hedgerow.cli import app
 from hedgerow.demo import association
@@ -163,3 +164,8 @@ def test_a_refusal_is_one_line_and_not_a_traceback(tmp_path) -> None:
     assert ran.exit_code == 2
     assert "must be" in ran.output
     assert "Traceback" not in ran.output
+
+
+def test_the_package_runs_as_a_module_where_the_command_is_not_on_the_path() -> None:
+    ran = subprocess.run([sys.executable, "-m", "hedgerow", "--version"], capture_output=True, text=True)
+    assert (ran.returncode, ran.stdout.strip()) == (0, hedgerow.__version__), ran.stderr

@@ -65,6 +65,7 @@ LAYERS = [  # a module sees the layers above it in this list, and its own folder
     {"server"},
     {"console"},
     {"cli"},
+    {"__main__"},
 ]
 SEES_ONLY = {  # and the helpers
     "query": {"universe"},
