@@ -12,7 +12,7 @@ import hedgerow as hr
 from hedgerow import losses
 from hedgerow.data import HistogramSource
 from hedgerow.model.hypothesis import Hypothesis
-from hedgerow.textbook import bounds, convex_offline, mwem, small_db
+from hedgerow.textbook import bounds, convex_offline, convex_pmw, mwem, small_db
 
 TINY = hr.Universe(a=hr.Flag(), b=hr.Flag())
 TINY_COUNTS = np.array([[600_000, 100_000], [50_000, 250_000]])
@@ -22,7 +22,7 @@ FIT_COUNTS = (
     .multinomial(10**8, 0.8 / 12 + 0.2 * np.random.default_rng(1).dirichlet(np.ones(12)))
     .reshape(2, 3, 2)
 )
-BUDGET = hr.Budget(1.0, 1e-9)
+BUDGET, BALL = hr.Budget(1.0, 1e-9), hr.L2Ball(1.0)
 ASKED = [
     hr.minimize(losses.Logistic(target="y", features=["a", "b"]), over=hr.L2Ball(1.0)),
     hr.minimize(losses.Huber(target="y", features=["a"]), over=hr.L2Ball(1.0)),
@@ -116,3 +116,14 @@ def test_mwem_promises_its_workload_if_it_stopped(monkeypatch: pytest.MonkeyPatc
     source = HistogramSource(TINY, 1000 * TINY_COUNTS)
     made = hr.release(source, universe=TINY, budget=BUDGET, workload=hr.marginals(2), method="mwem", seed=0)
     assert (made.ask(hr.count(a=True, b=True)).error is not None) == stopped
+
+
+def test_losses_with_kinks_are_not_held_up_by_what_float64_can_compute() -> None:
+    """With very many rows n·err is certain to within a larger part of S only, which α then pays for, as online."""
+    risk = losses.Hinge(target="y", features=["a", "b"]).on(FIT)
+    given = {"cells": FIT.size, "rows": 1e9, "queries": 1, "beta": 0.05}
+    share = convex_pmw.numerical_share(BUDGET, [(risk, BALL)], risk.scale(BALL), 0.1, 1e9)
+    assert share is not None and share > convex_pmw.NUMERICAL
+    found = convex_offline.best_configuration(BUDGET, [(risk, BALL)], alpha=0.1, **given)
+    assert found is not None and found.online.numerical == share
+    assert found.choice.sensitivity == pytest.approx(2 * risk.scale(BALL) * (1 + share))

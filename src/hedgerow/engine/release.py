@@ -20,11 +20,11 @@ from hedgerow.query.composed import BoundCount
 from hedgerow.query.counts import BoundMarginal
 from hedgerow.query.linear import Linear, marginal_cells
 from hedgerow.query.ratios import BoundMean
-from hedgerow.textbook import bounds, convex_offline, mwem, small_db
+from hedgerow.textbook import convex_offline, mwem, small_db
 from hedgerow.universe.universe import Universe
 
 EMPTY = 1e-30  # the weight of a cell without rows, far below every promise
-ROOM = 1.0 + 1e-6  # factor on the least α, which is found by bisection
+ROOM = 1.01  # largest factor on the least α, which is found by bisection
 
 
 def run_mwem(
@@ -96,20 +96,26 @@ def run_convex(
     rows = float(data.rows)
     given: dict[str, Any] = {"cells": data.universe.size, "rows": rows, "queries": len(questions), "beta": beta}
 
-    def needed(share: float) -> float:
-        found = convex_offline.best_configuration(ledger.budget, losses, alpha=share * S, **given)
-        return math.inf if found is None else 0.0
+    def configured(alpha: float) -> convex_offline.OfflineConfig | None:
+        return convex_offline.best_configuration(ledger.budget, losses, alpha=alpha, **given)
 
-    share = bounds.smallest_alpha(needed, rows)
-    config = convex_offline.best_configuration(ledger.budget, losses, alpha=min(share * ROOM, 1.0) * S, **given)
+    config, low, high = configured(S), S, S
+    while config is not None and high == low:  # down to an α that is too small
+        low = high / 4
+        smaller = configured(low)
+        config, high = (config, high) if smaller is None else (smaller, low)
+    while config is not None and high > ROOM * low:
+        middle = math.sqrt(low * high)
+        found = configured(middle)
+        config, low, high = (config, middle, high) if found is None else (found, low, middle)
     if config is None:
         raise InvalidInput(
             f"The table must have more rows for the convex questions of the workload. Found {data.rows}. Fit each by "
             "itself with hr.erm, or open a session with profile='practical'."
         )
     made = convex_offline.release(config, losses, data, ledger, noise)
-    found = list(zip(questions, made.answers, strict=True))
-    return ConvexReleaseEngine(_rebuild(made.hypothesis), rows, config.online.alpha if made.stopped else None, found)
+    thetas = list(zip(questions, made.answers, strict=True))
+    return ConvexReleaseEngine(_rebuild(made.hypothesis), rows, config.online.alpha if made.stopped else None, thetas)
 
 
 def _rebuild(hypothesis: Hypothesis) -> Hypothesis:

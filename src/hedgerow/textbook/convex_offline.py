@@ -38,6 +38,7 @@ from hedgerow.textbook.convex_pmw import (
     excess_in,
     log_factor,
     minimizer_on,
+    numerical_share,
     reach_of,
     require_family,
     require_parameters,
@@ -98,10 +99,11 @@ def _calibrate(
     oracle: Oracle,
     alpha: float,
     step: Step,
+    numerical: float = NUMERICAL,
 ) -> OfflineConfig | None:
-    """Return the configuration, or None if the rows are too few for α."""
+    """Return the configuration, or None if the rows are too few for α. ``numerical`` is τ as a share of S."""
     T = update_bound(alpha, cells, reach_of(S, alpha, cells, oracle), step) + 1
-    Δ, w = budget.bounded_sum(S) + 2 * NUMERICAL * S, (1 - 8 * SURROGATE) * alpha * rows - 8 * NUMERICAL * S
+    Δ, w = budget.bounded_sum(S) + 2 * numerical * S, (1 - 8 * SURROGATE) * alpha * rows - 8 * numerical * S
     if not w > 0:
         return None
     choice = Exponential(Δ, 2 * Δ * math.log(3 * queries * T / beta) / (w / 4))
@@ -111,7 +113,7 @@ def _calibrate(
     if plan is None or not plan.error + plan.deficit <= ORACLE * alpha:
         return None
     guard = AboveThreshold(Δ, 1.0, 1.0)  # a placeholder: the offline mechanism has no guard
-    online = ConvexPMWConfig(rows, cells, queries, alpha, beta, step, S, T, guard, oracle, plan)
+    online = ConvexPMWConfig(rows, cells, queries, alpha, beta, step, S, T, guard, oracle, plan, numerical)
     return OfflineConfig(online, choice, Gaussian(Δ, σ, online.grid))
 
 
@@ -145,8 +147,11 @@ def best_configuration(
     S = max(risk.scale(over) for risk, over in losses)
     if not 0 < alpha <= S or budget.pure:
         return None
+    numerical = numerical_share(budget, losses, S, alpha, rows)
+    if numerical is None:
+        return None
     for oracle in choices_for(losses, budget):
-        found = _calibrate(budget, cells, rows, queries, beta, S, oracle, alpha, "hoeffding")
+        found = _calibrate(budget, cells, rows, queries, beta, S, oracle, alpha, "hoeffding", numerical)
         if found is not None:
             with contextlib.suppress(InvalidInput):
                 for risk, over in losses:
