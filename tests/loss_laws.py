@@ -76,11 +76,9 @@ def hits(epsilon: float, rising: bool) -> tuple[tuple[float, ...], tuple[float, 
 
 def best_of(event: RandomRuns, epsilon: float, rare: float) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """The best of K draws of which the better outcome is rare, and likelier by e^ε under p."""
-    γ, η = event.gamma, event.shape
 
     def worse(x: float) -> float:  # the generating function of K
-        rest = 1 - (1 - γ) * x
-        return math.log(rest) / math.log(γ) if η == 0 else (rest**-η - 1) / (γ**-η - 1)
+        return math.expm1(event.mean * x) / math.expm1(event.mean)
 
     rare = min(rare, 1 / (1 + math.exp(epsilon)))  # else the other outcome would tell more than ε
     p, q = worse(1 - rare * math.exp(epsilon)), worse(1 - rare)
@@ -130,7 +128,7 @@ def losses_of(charged: Iterable[events.Event], rows: int, rng: np.random.Generat
             case RandomRuns():  # of runs that are ε-DP, whose ρ is ε·tanh(ε/2)
                 each = event.each
                 one = brentq(lambda ε, each=each: ε * math.tanh(ε / 2) - each, 1e-12, 10.0 + each)
-                atoms[best_of(event, one, float(rng.choice([1e-4, 1e-3, 1e-2, 0.1])))] += times
+                atoms[best_of(event, one, float(rng.choice([1e-4, 1e-3, 1e-2, 0.1, 0.5])))] += times
             case _:
                 pure(event.epsilon, times)
     largest = sum(max(values) * count for (values, _), count in atoms.items())

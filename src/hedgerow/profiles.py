@@ -56,8 +56,8 @@ class Practical:
         Largest size of the hypothesis, in cells of its junction tree (about 50 bytes each; time grows in proportion).
         Strong pairs beyond this size are still measured, and correct answers and synthetic records.
     pay_for_hits : bool
-        Give the sparse vector a public threshold, so that only "wrong" costs anything: its threshold is then less than half as
-        large for the same share of the budget. All other noise is about 4 percent larger (docs/benchmarks-streams.md).
+        Give the sparse vector a public threshold, so that only "wrong" costs anything: a "wrong" then costs about a seventh,
+        at the same threshold. All other noise is about 4 percent larger at the same price (docs/benchmarks-hits.md).
 
     Raises
     ------

@@ -43,16 +43,28 @@ def test_an_answer_that_a_guard_of_hits_passes_is_within_its_bar(neighbours) -> 
     assert all(o <= answer.error for o, answer in zip(off, answers, strict=True))
     rounds = [entry for entry in session.log if isinstance(entry.event, HitRound)]
     hits = session._engine._watch.tops
-    assert 1 <= hits <= 8 and hits <= len(rounds) <= hits + 1
+    assert 1 <= hits <= 16 and hits <= len(rounds) <= hits + 1
     assert session.spent <= session.budget.total and session.spent_epsilon <= session.budget.epsilon
     assert not any(isinstance(event, Planned | AboveThreshold) for entry in session.log for event in entry.events)
 
 
-def test_its_threshold_is_less_than_half_that_of_a_guard_whose_threshold_has_noise() -> None:
+def test_its_threshold_is_less_than_two_thirds_of_that_of_a_guard_whose_threshold_has_noise_for_twice_the_rounds() -> (
+    None
+):
     usual, hits = (plan_guard(BUDGET, ROWS, 100_000, 0.025, 0.1, way) for way in (False, True))
-    assert hits.promise < 0.45 * usual.promise
-    assert 8 * BUDGET.cost(hits.config.guard) <= 0.1 * BUDGET.total * (1 + 1e-9)
+    assert hits.promise < 0.65 * usual.promise
+    assert 16 * BUDGET.cost(hits.config.guard) <= 0.1 * BUDGET.total * (1 + 1e-9)
     assert hits.promise == pytest.approx(1.5 * hits.config.threshold / ROWS, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    "budget", [BUDGET, hr.Budget(1.0, 1e-6), hr.Budget(0.3, 1e-9, "add-remove"), hr.Budget(4.0, 1e-9)]
+)
+def test_by_default_it_promises_more_than_the_usual_guard_for_a_third_of_its_budget(budget) -> None:
+    usual, hits = (plan_guard(budget, 10**8, 100_000, 0.025, None, way) for way in (False, True))
+    assert hits.promise < usual.promise and hits.share == 0.03 and hits.config.rounds == 2 * usual.config.rounds
+    assert budget.cost(hits.config.guard) < 0.16 * budget.cost(usual.config.guard)  # of a round
+    assert 16 * budget.cost(hits.config.guard) <= 0.03 * budget.total * (1 + 1e-9)
 
 
 def test_a_stream_that_finds_nothing_wrong_pays_for_one_round() -> None:

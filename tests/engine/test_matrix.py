@@ -13,6 +13,7 @@ from hedgerow.data import HistogramSource
 from hedgerow.engine import matrix
 from hedgerow.engine.matrix import plan_matrix, run_matrix
 from hedgerow.privacy.events import Planned
+from hedgerow.privacy.joint_sensitivity import Contribution
 from hedgerow.privacy.ledger import Accountant
 from hedgerow.privacy.noise import Seeded
 from hedgerow.query.counts import bound
@@ -26,14 +27,14 @@ TABLES = [("a", "b"), ("b", "c", "one")]
 QUERIES = [Linear.from_table(U, ("a", "c"), np.array([[1, 0], [0, 0.5], [0, 0], [1, 1]]))]
 
 
-def planned(budget: hr.Budget = BUDGET, **changes) -> matrix.MatrixPlan:
+def planned(budget: hr.Budget = BUDGET, **changes) -> matrix.MatrixDraw:
     given = {"rows": ROWS, "beta": 0.05, "tables": TABLES, "queries": QUERIES, **changes}
     return plan_matrix(budget, U, given.pop("tables"), given.pop("queries"), **given)
 
 
-def errors(plan: matrix.MatrixPlan, seed: int) -> tuple[np.ndarray, np.ndarray, float]:
+def errors(made: matrix.MatrixDraw, seed: int) -> tuple[np.ndarray, np.ndarray, float]:
     """In rows: of the tables' cells, and of the query."""
-    engine = run_matrix(HistogramSource(U, COUNTS), Accountant(BUDGET), Seeded(seed), plan)
+    engine = run_matrix(HistogramSource(U, COUNTS), Accountant(BUDGET), Seeded(seed), made)
     told = [engine._overview.onto(names) for names in (("a", "b"), ("b", "c"))]
     true = [COUNTS.sum(axis=(2, 3)), COUNTS.sum(axis=(0, 3))]
     query = QUERIES[0]
@@ -43,7 +44,7 @@ def errors(plan: matrix.MatrixPlan, seed: int) -> tuple[np.ndarray, np.ndarray, 
 
 def test_the_errors_are_those_that_were_known_beforehand() -> None:
     """400 runs: the spread of a variance is 7 %, and a deviation of 5 of these is 35 % of it, or 17 % of the deviation."""
-    plan, found = planned(), [errors(planned(), seed) for seed in range(400)]
+    plan, found = planned().plan, [errors(planned(), seed) for seed in range(400)]
     for i, names in enumerate((("a", "b"), ("b", "c"))):
         each = np.array([run[i] for run in found])
         assert np.sqrt((each**2).mean(axis=0)) == pytest.approx(plan.deviation_of_cells(names), rel=0.17)
@@ -55,37 +56,55 @@ def test_the_errors_are_those_that_were_known_beforehand() -> None:
     assert plan.widest / 2 < widest < 1.2 * plan.widest  # 400 runs of 13 numbers, of which 5 % may have one outside
 
 
-def test_no_other_shares_have_a_smaller_mean_squared_error() -> None:
-    """Σ c_s σ_s² at the same cost, against random shares; c_s by the definition, from the queries' components."""
-    plan = planned()
-    variance = {s: v for s, v in zip(plan.sets, plan._variances.values(), strict=True)}
-    cost = {s: BUDGET.cost(event) for s, event in zip(plan.sets, plan.charged, strict=True)}
+def parts_of(names: tuple[str, ...], table: np.ndarray) -> dict[tuple[str, ...], float]:
+    """‖q_s‖² by the definition: the squares of a query's components, for all s within its attributes."""
+    found = {}
+    for size in range(1, len(names) + 1):
+        for s in itertools.combinations(names, size):
+            part = table.mean(axis=tuple(i for i, n in enumerate(names) if n not in s))
+            for axis in range(part.ndim):
+                part = part - part.mean(axis=axis, keepdims=True)
+            found[s] = float((part**2).sum())
+    return found
 
-    def objective(shares: np.ndarray) -> float:
-        total = 0.0
-        for names in (("a", "b"), ("b", "c")):
-            cell = Linear.from_table(U, names, np.eye(U.cells(names))[0].reshape(U.sizes(names)))
-            total += _variance(cell, dict(zip(plan.sets, shares, strict=True)))
-        return total + _variance(QUERIES[0], dict(zip(plan.sets, shares, strict=True)))
 
-    def _variance(query: Linear, by: dict) -> float:
-        names = query.attributes
-        found = 0.0
-        for size in range(1, len(names) + 1):
-            for s in itertools.combinations(names, size):
-                away = tuple(i for i, n in enumerate(names) if n not in s)
-                part = query.table.mean(axis=away)
-                for axis in range(part.ndim):
-                    part = part - part.mean(axis=axis, keepdims=True)
-                found += by[s] * float((part**2).sum())
-        return found
+def test_no_other_shares_have_a_much_smaller_mean_squared_error() -> None:
+    """Σ c_s σ²/k_s at the same cost, for random k and for a charge of its own for each set (Lagrange)."""
+    made, rng = planned(), np.random.default_rng(0)
+    plan = made.plan
+    weight = dict.fromkeys(plan.sets, 0.0)
+    for names in TABLES:
+        inside = tuple(name for name in names if U[name].size > 1)
+        for cell in range(U.cells(inside)):
+            for s, part in parts_of(inside, np.eye(U.cells(inside))[cell].reshape(U.sizes(inside))).items():
+                weight[s] += part / U.cells(inside)
+    for s, part in parts_of(QUERIES[0].attributes, QUERIES[0].table).items():
+        weight[s] += part
+    of = {name: Contribution.centered_bounds(U[name].size) for name in ("a", "b", "c")}
+    places = [["abc".index(name) for name in s] for s in plan.sets]
 
-    best = objective(np.array([variance[s] for s in plan.sets]))
-    rng = np.random.default_rng(0)
-    for _ in range(200):
-        scaled = rng.dirichlet(np.full(len(plan.sets), 5.0)) * sum(cost.values())
-        other = np.array([variance[s] * cost[s] / c for s, c in zip(plan.sets, scaled, strict=True)])
-        assert objective(other) > best * (1 - 1e-6)
+    def error(k: np.ndarray) -> float:
+        return BUDGET.joint_l2(list(of.values()), places, list(k)) ** 2 * sum(
+            weight[s] / each for s, each in zip(plan.sets, k, strict=True)
+        )
+
+    best = error(np.array(made.times))
+    assert all(
+        error(np.array(made.times) * rng.dirichlet(np.full(len(made.times), 5.0))) > 0.97 * best for _ in range(300)
+    )
+    alone = sum(BUDGET.tensor_l2([of[n] for n in s]) * math.sqrt(weight[s]) for s in plan.sets) ** 2
+    assert best < 0.8 * alone  # no two rows are far apart in all residuals at once
+    assert sum(weight[s] * v for s, v in plan._variances.items()) == pytest.approx(best / 2 / BUDGET.total, rel=0.1)
+
+
+def test_a_release_of_all_pairs_of_flags_has_three_quarters_of_the_error_of_single_charges() -> None:
+    flags = hr.Universe.from_sizes({f"x{i}": 2 for i in range(8)})
+    pairs = list(itertools.combinations(flags.names, 2))
+    plan = plan_matrix(BUDGET, flags, pairs, [], rows=ROWS, beta=0.05).plan
+    each = [Contribution.centered_bounds(2)] * 2
+    singles, doubles = 8 * BUDGET.tensor_l2(each[:1]) * math.sqrt(7 * 0.5 / 4), 28 * BUDGET.tensor_l2(each) * 0.5
+    alone = math.sqrt((singles + doubles) ** 2 / 2 / BUDGET.total / 28) / ROWS  # root mean square of a cell
+    assert plan.typical / math.sqrt(2 / math.pi) < 0.8 * alone
 
 
 def test_a_release_spends_the_whole_budget_and_promises_the_workload_alone() -> None:
@@ -118,10 +137,11 @@ def _away(query: Linear) -> tuple[int, ...]:
     return tuple(i for i, name in enumerate(U.names) if name not in query.attributes)
 
 
-def test_all_noise_is_planned_and_the_parts_are_the_whole() -> None:
-    plan = planned()
-    assert all(isinstance(event, Planned) for event in plan.charged)
-    assert sum(map(BUDGET.cost, plan.charged)) == pytest.approx(BUDGET.total, rel=1e-6)
+def test_all_noise_is_planned_and_uses_the_whole_budget() -> None:
+    made = planned()
+    plan = made.plan
+    assert isinstance(made.charged, Planned)
+    assert BUDGET.cost(made.charged) == pytest.approx(BUDGET.total, rel=1e-6)
     assert plan.promised == 12 + 6 + 1 and set(plan.sets) >= {("a",), ("a", "b"), ("a", "c"), ("b", "c")}
     assert not any("one" in s for s in plan.sets)
 

@@ -11,7 +11,6 @@ import hedgerow as hr
 from hedgerow.erm import search as searching
 from hedgerow.errors import BudgetExceeded, InvalidInput
 from hedgerow.privacy.events import Gaussian
-from hedgerow.privacy.noise import Seeded
 from hedgerow.privacy.renyi_events import COINS, RandomRuns
 
 pytest.importorskip("sklearn")
@@ -39,8 +38,8 @@ def search(**options) -> hr.erm.PrivateSearch:
 
 def test_a_search_finds_the_candidate_that_is_far_better() -> None:
     models = [hr.erm.Ridge(BUDGET, alpha=alpha, label_bound=6.0) for alpha in (1e9, 1e9, 1.0)]
-    found = [hr.erm.PrivateSearch(models, BUDGET, runs=12, random_state=seed).fit(X, TARGET) for seed in range(6)]
-    assert [each.best_index_ for each in found].count(2) >= 3  # it is tried in two searches of three, and then wins
+    found = [hr.erm.PrivateSearch(models, BUDGET, tried=0.7, random_state=seed).fit(X, TARGET) for seed in range(6)]
+    assert [each.best_index_ for each in found].count(2) >= 3  # it is tried in seven searches of ten, and then wins
     assert max(each.best_score_ for each in found) > 0.9
 
 
@@ -53,22 +52,27 @@ def test_the_bill_is_the_whole_budget_and_is_what_is_spent() -> None:
     assert account.spent == bill.cost == one.bill_.cost
     assert bill.cost == pytest.approx(hr.Budget(0.5, 1e-6).total, rel=1e-9) and bill.cost <= hr.Budget(0.5, 1e-6).total
     (entry,) = account.entries()
-    assert entry.events == (RandomRuns(bill.each, 6.0, 0.0),)
+    assert isinstance(entry.events[0], RandomRuns) and entry.events[0].each == bill.each
     assert not entry.released  # neither the number of runs nor a score but the best
     assert BUDGET.cost(entry.events[0]) == bill.cost
 
 
-def test_the_bill_says_how_often_a_candidate_is_tried() -> None:
-    bill = search(runs=5).bill()
-    law = np.array(RandomRuns(bill.each, 5.0, 0.0).weights) / COINS
-    assert bill.tried == pytest.approx(1 - sum(p * (2 / 3) ** k for k, p in enumerate(law, 1)))
-    assert bill.split == pytest.approx(1 / 3) and 0 < bill.share < 0.5
-    assert bill.score_sigma == pytest.approx(1 / math.sqrt(2 * bill.each), rel=2e-3)
+@pytest.mark.parametrize("count", [4, 16, 64])
+def test_the_bill_says_how_often_a_candidate_is_tried(count) -> None:
+    made = hr.erm.PrivateSearch(classifiers(count), BUDGET, scoring=0.25)
+    bill, event = made.bill(), made._event()
+    law = np.array(event.weights) / COINS
+    assert law @ np.arange(1, law.size + 1) == pytest.approx(bill.runs)
+    assert bill.tried == pytest.approx(1 - sum(p * (1 - 1 / count) ** k for k, p in enumerate(law, 1)))
+    assert bill.tried == pytest.approx(min(0.5, 8 / count), rel=1e-6)
+    assert bill.split == pytest.approx(0.75 / count) and bill.share == pytest.approx(0.75 * bill.each / bill.cost)
+    assert bill.score_sigma == pytest.approx(1 / math.sqrt(2 * 0.25 * bill.each), rel=2e-3)
 
 
-def test_more_candidates_cost_no_more_for_the_same_runs() -> None:
-    few, many = (hr.erm.PrivateSearch(classifiers(count), BUDGET, runs=10).bill() for count in (2, 40))
-    assert few.each == many.each and few.tried > many.tried
+def test_more_chances_of_being_tried_leave_less_for_a_run() -> None:
+    few, some, many = (hr.erm.PrivateSearch(classifiers(8), BUDGET, tried=tried).bill() for tried in (0.2, 0.5, 0.7))
+    assert few.each > 1.5 * some.each > 2 * many.each > 0 and few.runs < some.runs < many.runs
+    assert few.cost == pytest.approx(many.cost, rel=1e-6)
 
 
 @pytest.mark.parametrize("budget", [BUDGET, COMING], ids=["replace", "add-remove"])
@@ -85,18 +89,10 @@ def test_each_run_has_its_own_account_that_holds_no_more_than_a_run_may_cost(bud
     del accounts[:3]  # of the rehearsals
     assert len(accounts) >= 2
     for of_fit, of_score in zip(accounts[::2], accounts[1::2], strict=True):
-        assert of_fit.spent <= made.bill_.each * (1 + 1e-9) and of_score.spent <= made.bill_.each * (1 + 1e-9)
-        assert of_fit.spent > 0.99 * made.bill_.each
+        assert of_fit.spent + of_score.spent <= made.bill_.each * (1 + 1e-9)  # each row trains and scores
+        assert of_fit.spent > 0.99 * 0.8 * made.bill_.each and of_score.spent > 0.99 * 0.2 * made.bill_.each
         (entry,) = of_score.entries()
         assert isinstance(entry.events[0], Gaussian) and entry.events[0].sensitivity >= 1
-
-
-def test_a_row_trains_or_scores_and_never_both() -> None:
-    for budget in (BUDGET, COMING):
-        made = hr.erm.PrivateSearch(classifiers(budget=budget), budget, validation=0.3)
-        training, scoring = made._split(1000, Seeded(0))
-        assert sorted([*training, *scoring]) == list(range(1000))
-        assert abs(scoring.size - 300) < (1 if budget is BUDGET else 75)  # 5 deviations of 1,000 coins
 
 
 @pytest.mark.parametrize("label", [0, 1])
@@ -120,7 +116,7 @@ def test_a_grid_of_parameters_is_a_list_of_candidates() -> None:
         X, Y
     )
     assert made.predict(X).shape == Y.shape and set(made.predict(X)) <= {0, 1}
-    assert clone(made).get_params()["validation"] == 0.2
+    assert clone(made).get_params()["scoring"] == 0.2
     assert made.best_estimator_.budget == BUDGET and made.best_estimator_.ledger is None
 
 
@@ -141,9 +137,9 @@ def test_an_account_without_enough_is_refused_before_a_row_is_read() -> None:
         ({"candidates": [hr.erm.PrivateSearch(classifiers(), BUDGET)]}, "candidates must be models of hr.erm"),
         ({"budget": hr.Budget(1.0, 0.0)}, "delta above 0"),
         ({"budget": hr.Budget(1.0, 1e-6, rows_per_unit=2)}, "one row a person"),
-        ({"validation": 1.0}, "validation must be between 0 and 1"),
-        ({"runs": 0.5}, "runs must be between 1"),
-        ({"shape": -1.0}, "shape must be between"),
+        ({"scoring": 1.0}, "scoring must be between 0 and 1"),
+        ({"tried": 0.0}, "tried must be between 0 and 1"),
+        ({"tried": 0.9, "candidates": classifiers(100)}, "tried must be smaller"),
     ],
 )
 def test_arguments_that_make_no_search_are_refused(options, message) -> None:
@@ -164,7 +160,7 @@ def test_a_candidate_that_cannot_be_fitted_is_refused_before_anything_is_spent(w
 
 def test_too_many_runs_for_the_budget_are_refused() -> None:
     with pytest.raises(BudgetExceeded, match="random number of runs"):
-        hr.erm.PrivateSearch(classifiers(), hr.Budget(0.01, 0.3), runs=150.0).bill()
+        hr.erm.PrivateSearch(classifiers(16), hr.Budget(0.01, 0.3), tried=0.5).bill()
 
 
 def test_a_solver_with_a_delta_of_its_own_is_refused() -> None:

@@ -199,7 +199,7 @@ def factorized(budget: Budget) -> Case:
         tables(skewed(U, 10**4), budget),
         reversed_table(skewed(U, 10**4)),
         sites,
-        {"matrix: residual": 0.9},
+        {"matrix: residuals": 0.9},
     )
 
 

@@ -436,7 +436,7 @@ practical(
     EXACT + "no_row_moves_a_practical_session_by_more_than_is_billed",
 )  # fmt: skip
 practical(
-    "JS05", "measure/prefit.py::Prefit._joint_event", "the residuals of an overview have half their noise at the same price",
+    "JS05", "measure/prefit.py::joint_event", "the residuals of an overview have half their noise at the same price",
     "return amount.gaussian((exact + grid", "return amount.gaussian((0.5 * exact + grid",
     EXACT + "no_row_moves_a_practical_session_by_more_than_is_billed",
 )  # fmt: skip
@@ -447,7 +447,7 @@ practical(
     RELEASE + "a_session_resumed_on_another_table_gives_the_same_answers",
 )  # fmt: skip
 practical(
-    "JS07", "measure/prefit.py::_event_of_part", "a residual of an overview claims the noise of its multiplied coordinates",
+    "JS07", "measure/prefit.py::event_of_part", "a residual of an overview claims the noise of its multiplied coordinates",
     "event.sigma / math.sqrt(k), grid)", "event.sigma / k, grid)",
     "engine/test_pairs.py::test_the_noise_of_every_residual_is_what_its_measurement_says",
 )  # fmt: skip
@@ -1156,12 +1156,12 @@ promises(
 )  # fmt: skip
 promises(
     "H27", "engine/matrix.py::plan_matrix", "shares follow the sensitivity alone",
-    "* math.sqrt(parts[s])", "* 1.0",
-    MATRIX + "no_other_shares_have_a_smaller_mean_squared_error",
+    "math.sqrt(parts[s] / square)", "math.sqrt(1.0 / square)",
+    MATRIX + "no_other_shares_have_a_much_smaller_mean_squared_error",
 )  # fmt: skip
 promises(
     "H28", "engine/matrix.py::run_matrix", "a residual is released without noise",
-    "noise.add(coordinates(data.marginal(s), grid), receipt)", "coordinates(data.marginal(s), grid)",
+    "noise.add(np.concatenate([each.ravel() for each in exact]), receipt)", "np.concatenate([each.ravel() for each in exact])",
     MATRIX + "the_errors_are_those_that_were_known_beforehand",
 )  # fmt: skip
 promises(

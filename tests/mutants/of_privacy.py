@@ -923,13 +923,13 @@ renyi(
 )  # fmt: skip
 renyi(
     "RE04", "renyi_events.py::RandomRuns.divergence", "the choice among runs is not billed",
-    "order * ρ + (1 + η) * (ρ * (other - 1) + surprise / other) + math.log(self.runs) / (order - 1)", "order * ρ",
+    " + self.mean * largest_difference(self.each, order) + math.log(self.expected) / (order - 1)", "",
     RENYI + "the_best_of_a_random_number_of_runs_loses_no_more_than_its_bill",
 )  # fmt: skip
 renyi(
-    "RE05", "renyi_events.py::_law", "the number of runs has another law than the one that was billed",
-    "(1 - gamma) * (k + shape) / (k + 1)", "(1 - gamma) * (k + shape + 1) / (k + 1)",
-    RENYI + "the_law_of_the_number_of_runs_is_the_published_one",
+    "RE05", "renyi_events.py::_weights", "the number of runs has another law than the one that was billed",
+    "mean / k[1:]", "mean / (k[1:] - 0.5)",
+    RENYI + "the_law_of_the_number_of_runs_is_that_of_a_poisson_number_of_one_or_more",
 )  # fmt: skip
 renyi(
     "RE06", "budget.py::Budget._rho_of", "people with several rows have a promise that no proof gives",
@@ -967,9 +967,19 @@ renyi(
     "np.clip(values.labels(y), -bound, bound)", "values.labels(y)", SEARCH + "one_row_moves_a_score_by_at_most_one",
 )  # fmt: skip
 renyi(
-    "RE13", "../erm/search.py::PrivateSearch._split", "rows that score also train, so that a run costs twice what is billed",
-    "return np.sort(order[scoring:]), np.sort(order[:scoring])", "return np.sort(order), np.sort(order[:scoring])",
-    SEARCH + "a_row_trains_or_scores_and_never_both",
+    "RE13", "../erm/search.py::PrivateSearch._fit_candidate", "a fit spends what the score of its run spends too, so that a run costs more than is billed",
+    "(1 - self.scoring) * each", "each",
+    SEARCH + "each_run_has_its_own_account_that_holds_no_more_than_a_run_may_cost",
+)  # fmt: skip
+renyi(
+    "RE16", "renyi_events.py::RandomRuns.divergence", "of the choice among runs only their number is billed",
+    " + self.mean * largest_difference(self.each, order)", "",
+    RENYI + "the_best_of_a_random_number_of_runs_loses_no_more_than_its_bill",
+)  # fmt: skip
+renyi(
+    "RE17", "renyi_events.py::largest_difference", "what an event tells is understated, for it is likelier than thought",
+    "+ c / np.expm1(TILTS)", "+ 0.9 * c / np.expm1(TILTS)",
+    RENYI + "no_event_of_a_run_tells_more_than_the_best_of_several_is_billed_for",
 )  # fmt: skip
 renyi(
     "RE14", "../erm/search.py::PrivateSearch._fit_candidate", "a run spends the whole budget",

@@ -198,7 +198,7 @@ promise(
     "engine/test_matrix.py::test_a_workload_that_cannot_be_planned_is_refused",
 )  # fmt: skip
 promise(
-    "JR01", "engine/practical/measure/prefit.py::Prefit._joint_event", "rounding of joint residuals is not billed",
+    "JR01", "engine/practical/measure/prefit.py::joint_event", "rounding of joint residuals is not billed",
     "exact + grid * math.sqrt(count)", "exact",
     "exact/test_exact_practical.py::test_one_row_moves_what_is_drawn_from_by_its_sensitivity_and_nothing_else_at_all",
 )  # fmt: skip

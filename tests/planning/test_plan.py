@@ -17,7 +17,7 @@ from people import SMALL, frame
 import hedgerow as hr
 from hedgerow import losses
 from hedgerow.engine.matrix import plan_matrix
-from hedgerow.planning import simulation
+from hedgerow.planning import lower_bounds, simulation
 from hedgerow.planning.report import FOUND
 from hedgerow.planning.theorems import (
     LEAST_BETA,
@@ -131,7 +131,7 @@ def test_a_stated_workload_is_compared_with_its_best_factorization() -> None:
     made = hr.plan(workload=hr.marginals(2), accuracy=0.05, **facts)
     (option,) = [option for option in made.options if option.mechanism == "matrix mechanism"]
     tables = [("age", "region")] if len(SMALL.names) == 2 else list(itertools.combinations(SMALL.names, 2))
-    exact = plan_matrix(facts["budget"], SMALL, tables, [], rows=10_000, beta=0.05)
+    exact = plan_matrix(facts["budget"], SMALL, tables, [], rows=10_000, beta=0.05).plan
     assert option.error == pytest.approx(exact.widest, rel=1e-3) and option.typical == pytest.approx(
         exact.typical, rel=1e-3
     )
@@ -160,6 +160,16 @@ def test_a_plan_says_what_no_mechanism_can_do() -> None:
     assert made.best.error is not None and max(bound.error for bound in made.lower_bounds) < made.best.error
     many = hr.plan(universe=SMALL, budget=hr.Budget(1.0, 1e-6), rows=100, queries=100_000, simulate=False)
     assert many.limit is not None and "one-way functions" in many.limit and "one-way" not in made.limit
+
+
+def test_a_plan_says_how_many_rows_any_answers_take() -> None:
+    """Proposition 9 needs a universe of 2·ln 10/α² cells, and α below ⅛."""
+    wide = hr.Universe.from_sizes({"a": 100, "b": 100})
+    facts = {"budget": hr.Budget(1.0, 1e-6), "queries": 1000, "simulate": False}
+    made = hr.plan(universe=wide, accuracy=0.05, **facts)
+    assert made.limit is not None and f"{lower_bounds.evaluations(0.05, 1000):,.0f} evaluations" in made.limit
+    for universe, accuracy in ((wide, 0.13), (SMALL, 0.05)):
+        assert "evaluations" not in (hr.plan(universe=universe, accuracy=accuracy, **facts).limit or "")
 
 
 def test_a_bound_without_a_constant_is_not_stated_as_a_limit() -> None:

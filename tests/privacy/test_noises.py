@@ -99,7 +99,7 @@ EVENTS: list[tuple[Event, list[tuple]]] = [
     (Exponential(1.0, 0.5), [CHOICES]),
     (AboveThreshold(1.0, 0.1, 0.2), [ROUNDS]),
     (HitRound(1.0, 0.1), [(draw_round,)]),
-    (RandomRuns(0.1, 4.0, 0.0), [RUNS]),
+    (RandomRuns(0.1, 4.0), [RUNS]),
     (ApproximateDP(0.1, 1e-6), []),
     (Repeated(Gaussian(1.0, 2.0), 4), [NUMBERS] * 4),
     (Repeated(Laplace(1.0, 2.0), 1), [NUMBERS]),

@@ -144,7 +144,7 @@ def of_hits(rng: np.random.Generator, cost: float, budget: Budget, slack: float)
 
 def of_runs(rng: np.random.Generator, cost: float, budget: Budget, slack: float) -> Event:
     """The best of a random number of runs, or one run where the account does not pay for several."""
-    made = [RandomRuns(1e-9 * cost, runs, float(rng.choice([0.0, 1.0]))) for runs in (1.1, 3.0, 10.0)]
+    made = [RandomRuns(1e-9 * cost, mean) for mean in (0.1, 3.0, 10.0)]
     made = [event for event in made if budget.cost(event) < cost / 2]
     if slack > 0 or not made:
         return of_hits(rng, cost, budget, slack)

@@ -3,11 +3,14 @@
 Papers: Li et al., *The matrix mechanism* (2015); Xiao et al., *An optimal and scalable matrix mechanism for noisy
 marginals* (2023), whose residual basis ``fit/residuals`` has. Proof: docs/proofs/matrix.md.
 
-Symbols: z_s the residual of the table on attributes s, σ_s the noise on its coordinates, Δ_s their ℓ2 sensitivity, c_s
-the mean over the workload of ‖q_s‖², the part of a question's squared norm that lies along s.
+Symbols: z_s the residual of the table on attributes s, k_s the whole number by whose root its coordinates are
+multiplied, σ²/k_s the noise on them, Δ(k) the ℓ2 sensitivity of all multiplied coordinates together, c_s the mean over
+the workload of ‖q_s‖², the part of a question's squared norm that lies along s.
 
-The mean squared error of the workload is Σ c_s·σ_s². For a cost Σ Δ_s²/2σ_s² = ρ it is least at costs in proportion to
-Δ_s·√c_s (Lagrange), and then it is (Σ Δ_s·√c_s)²/2ρ. All of it is public, so errors are known before anything is
+All residuals are one draw. The mean squared error of the workload is Σ c_s·σ²/k_s at σ = Δ(k)/√(2ρ). Two rows cannot be
+far apart in all residuals at once, so Δ(k)² is less than the sum of what each set needs alone. The k_s are those with
+the smaller error of two: k_s ∝ √c_s/‖z_s of one row‖, the best if Δ(k)² were a sum of the rows' own squares, and
+k_s ∝ √c_s/Δ_s, the best where each set is charged alone. All of it is public, so errors are known before anything is
 drawn. An answer is the least-squares estimate from the noisy residuals. Its error is a sum of independent discrete
 Gaussians, plus that of rounding coordinates to a grid.
 """
@@ -16,6 +19,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -26,7 +30,12 @@ from hedgerow.data.source import DataSource
 from hedgerow.engine.matrix_answers import MatrixEngine, MatrixPlan
 from hedgerow.engine.practical.contrasts import along, are_few
 from hedgerow.engine.practical.fit.residuals import center, coordinates
-from hedgerow.engine.practical.measure.prefit import residual_event
+from hedgerow.engine.practical.measure.prefit import (
+    MOST_MULTIPLE,
+    STEPS_OF_MULTIPLES,
+    event_of_part,
+    joint_event,
+)
 from hedgerow.engine.practical.measurement import varying_names
 from hedgerow.engine.release import linear_queries
 from hedgerow.errors import InvalidInput
@@ -44,9 +53,26 @@ LEAST = 1e-6  # a residual counts at least this share of the largest, because an
 SPARE = 1 - 1e-9  # share of the budget that is divided, so that rounding of the parts never exceeds it
 
 
+@dataclass(frozen=True)
+class MatrixDraw:
+    """A plan, with the one event that all of its residuals are drawn from.
+
+    ``times`` are the k_s in the order of the plan's sets.
+    """
+
+    plan: MatrixPlan
+    times: tuple[int, ...]
+    charged: Gaussian | Planned
+
+    @property
+    def noise(self) -> Gaussian:
+        """The noise on every multiplied coordinate."""
+        return _noise_of(self.charged)
+
+
 def plan_matrix(
     budget: Budget, universe: Universe, tables: Sequence[Names], queries: Sequence[Linear], *, rows: int, beta: float
-) -> MatrixPlan:
+) -> MatrixDraw:
     """Plan the release of tables and single queries, from public facts alone. Each of them counts alike."""
     if budget.pure or budget.neighbours != "replace":
         raise InvalidInput(
@@ -61,15 +87,25 @@ def plan_matrix(
         raise InvalidInput("Attributes of method='matrix' must have few values. Found too many. Use method='adaptive'.")
     cells = sum(universe.cells(s) for s in needed)
     _memory.require("The tables of the workload and below", cells, 64, "Name fewer tables, or use method='adaptive'")
-    parts = _parts(universe, needed, tables, queries)
-    contrasts = {s: along(universe.sizes(s)) for s in needed}
-    weights = [budget.tensor_l2([c.contribution for c in contrasts[s]]) * math.sqrt(parts[s]) for s in needed]
-    charged = tuple(
-        _cheapest(budget, residual_event(Amount.share_of(budget, SPARE * w / math.fsum(weights)), contrasts[s], rows))
-        for s, w in zip(needed, weights, strict=True)
-    )
+    contrasts = {n: by for n in dict.fromkeys(n for s in needed for n in s) for by in along(universe.sizes((n,)))}
+    parts, amount = _parts(universe, needed, tables, queries), Amount.share_of(budget, SPARE)
+    own = [math.prod(contrasts[n].contribution.square for n in s) for s in needed]
+    alone = [budget.tensor_l2([contrasts[n].contribution for n in s]) ** 2 for s in needed]
+    plans = []
+    for squares in (own, alone):
+        times = _multiples([math.sqrt(parts[s] / square) for s, square in zip(needed, squares, strict=True)])
+        event = joint_event(amount, contrasts, needed, times, rows)
+        plans.append(
+            (event.sigma**2 * math.fsum(parts[s] / k for s, k in zip(needed, times, strict=True)), times, event)
+        )
+    _, times, event = min(plans, key=lambda plan: plan[0])
     promised = sum(universe.cells(names) for names in tables) + len(queries)
-    return MatrixPlan(universe, rows, beta, tuple(needed), charged, max(1, promised), tuple(tables), tuple(queries))
+    charged = _cheapest(budget, event)
+    plan = MatrixPlan(
+        universe, rows, beta, tuple(needed), tuple(event_of_part(_noise_of(charged), k) for k in times),
+        max(1, promised), tuple(tables), tuple(queries),
+    )  # fmt: skip
+    return MatrixDraw(plan, tuple(times), charged)
 
 
 def _parts(
@@ -92,19 +128,33 @@ def _parts(
     return {s: max(part, least) for s, part in found.items()}
 
 
+def _multiples(wanted: Sequence[float]) -> list[int]:
+    """Return whole numbers in nearly these proportions."""
+    least = min(wanted)
+    return [min(round(STEPS_OF_MULTIPLES * each / least), MOST_MULTIPLE) for each in wanted]
+
+
 def _cheapest(budget: Budget, event: Gaussian) -> Gaussian | Planned:
     """Return the event as planned noise, which is smaller at the same cost, or as it is."""
     return budget.plan_noise(event, 1.0, event.grid) or event
 
 
-def run_matrix(data: DataSource, ledger: Ledger, noise: Noise, plan: MatrixPlan) -> MatrixEngine:
-    """Charge, draw and learn all residuals of the plan."""
-    allowance, drawn = Allowance(ledger, ledger.remaining), []
-    for s, event in zip(plan.sets, plan.charged, strict=True):
-        receipt = allowance.charge(event, why="matrix: residual", about={"attributes": s})
-        grid = event.event.grid if isinstance(event, Planned) else event.grid
-        drawn.append(np.asarray(noise.add(coordinates(data.marginal(s), grid), receipt), dtype=float))
-    return MatrixEngine(plan, plan.measurements(drawn))
+def run_matrix(data: DataSource, ledger: Ledger, noise: Noise, made: MatrixDraw) -> MatrixEngine:
+    """Charge, draw and learn all residuals of the plan, as one draw."""
+    plan, about = made.plan, {"sets": [list(s) for s in made.plan.sets], "times": list(made.times)}
+    receipt = Allowance(ledger, ledger.remaining).charge(made.charged, why="matrix: residuals", about=about)
+    exact = [
+        coordinates(counts, made.noise.grid, times=k)
+        for counts, k in zip(data.marginals(plan.sets), made.times, strict=True)
+    ]
+    drawn = np.asarray(noise.add(np.concatenate([each.ravel() for each in exact]), receipt), dtype=float)
+    parts = np.split(drawn, np.cumsum([each.size for each in exact])[:-1])
+    found = [part.reshape(each.shape) / math.sqrt(k) for part, each, k in zip(parts, exact, made.times, strict=True)]
+    return MatrixEngine(plan, plan.measurements(found))
+
+
+def _noise_of(charged: Gaussian | Planned) -> Gaussian:
+    return charged.event if isinstance(charged, Planned) else charged
 
 
 def split_workload(bound: Iterable[Bound[Any]], universe: Universe) -> tuple[list[Names], list[Linear]]:

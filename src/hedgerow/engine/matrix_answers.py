@@ -3,7 +3,7 @@
 ``engine/matrix`` has the papers, plans the noise and draws it. What is here needs neither a table nor a ledger, so a
 release file can hold it. Proof: docs/proofs/matrix.md.
 
-Symbols: σ_s the noise on the coordinates of the residual on attributes s.
+Symbols: σ_s the noise on each coordinate of the residual on attributes s.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from hedgerow.engine.practical.fit.residuals import Overview, from_coordinates
 from hedgerow.engine.practical.free_answers import FittedModel
 from hedgerow.engine.practical.measurement import Measurement, varying_names
 from hedgerow.model.hypothesis import Hypothesis
-from hedgerow.privacy.events import Gaussian, Planned
+from hedgerow.privacy.events import Gaussian
 from hedgerow.query.bound import Estimate
 from hedgerow.query.counts import BoundMarginal
 from hedgerow.query.linear import Linear
@@ -35,14 +35,14 @@ STEPS, MODEL_WAYS = 100, 2  # steps of the fit of the model that answers all oth
 class MatrixPlan:
     """The residuals that a workload needs, with their noise, and the errors that follow. Public.
 
-    ``promised`` are the numbers of the workload; ``charged`` the events in the order of ``sets``.
+    ``promised`` are the numbers of the workload; ``noise`` is that of each residual's coordinates, in the order of ``sets``.
     """
 
     universe: Universe
     rows: int
     beta: float
     sets: tuple[Names, ...]
-    charged: tuple[Gaussian | Planned, ...]
+    noise: tuple[Gaussian, ...]
     promised: int
     tables: tuple[Names, ...]
     queries: tuple[Linear, ...]
@@ -62,10 +62,10 @@ class MatrixPlan:
             Measurement(
                 s,
                 np.ascontiguousarray(from_coordinates(values)),  # in the order of a file, so that sums have its bits
-                event.event if isinstance(event, Planned) else event,
+                event,
                 residual=True,
             )
-            for s, event, values in zip(self.sets, self.charged, drawn, strict=True)
+            for s, event, values in zip(self.sets, self.noise, drawn, strict=True)
         ]
 
     def deviation(self, query: Linear) -> float:
@@ -88,8 +88,7 @@ class MatrixPlan:
     @cached_property
     def _variances(self) -> dict[Names, float]:
         """σ_s², the variance of each coordinate."""
-        events = (event.event if isinstance(event, Planned) else event for event in self.charged)
-        return {s: event.sigma**2 for s, event in zip(self.sets, events, strict=True)}
+        return {s: event.sigma**2 for s, event in zip(self.sets, self.noise, strict=True)}
 
     def bar(self, deviation: float | Array) -> float | Array:
         """Return the bar, as a fraction, of a number with this deviation. All promised numbers hold together.

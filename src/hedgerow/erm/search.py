@@ -1,15 +1,15 @@
 """Choose among private models: the best of a random number of private fits, by private scores, under one bill.
 
 Papers: Liu & Talwar, "Private selection from private candidates"; Papernot & Steinke, "Hyperparameter tuning with Rényi
-differential privacy", Theorem 2. Proof: docs/proofs/private_search.md.
+differential privacy", Theorem 6. Proof: docs/proofs/private_search.md.
 
-Symbols: m candidates; K the number of runs, random and secret, of a public law; ρ₀ the zCDP loss of one run.
+Symbols: m candidates; K the number of runs, random and secret, of a Poisson law; ρ₀ the zCDP loss of one run.
 
-    one run     take a candidate at random, fit it to the training rows with ρ₀, score it on the other rows with ρ₀
+    one run     take a candidate at random, fit it to all rows and score it on the same rows, with ρ₀ together
     release     the model and the score of the run with the best score, of K runs
 
-A row is either a training row or a scoring row, by a coin that does not depend on its values. So a run costs ρ₀ and not
-twice that. All K runs together cost what ``RandomRuns`` states, whatever the number of candidates and the outcome.
+A fit that is private hardly overfits, so scores on the rows that trained it choose well, and no row is kept from
+training. All K runs together cost what ``RandomRuns`` states, whatever the candidates and the outcome.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ from hedgerow.privacy.conversion import epsilon_of_rho
 from hedgerow.privacy.events import Gaussian
 from hedgerow.privacy.ledger import Accountant, Ledger
 from hedgerow.privacy.noise import Noise, Seeded
-from hedgerow.privacy.renyi_events import COINS, MOST_RUNS, RandomRuns
+from hedgerow.privacy.renyi_events import LEAST_MEAN, MOST_MEAN, RandomRuns
 
 extra("sklearn")
 from sklearn.base import BaseEstimator, clone  # noqa: E402
 from sklearn.utils.validation import check_is_fitted  # noqa: E402
 
 GRID = 2.0**-10  # grid of a score, in rows
+TRIED = 8  # candidates that are tried by default, of many
 REHEARSAL = 10  # rows of zeros to which each candidate is fitted first
-RUNS_PER_CANDIDATE = 2.0  # default expectation of K, per candidate
 
 
 @dataclass(frozen=True)
@@ -55,15 +55,15 @@ class SearchBill:
     runs : float
         The expected number of runs.
     each : float
-        ρ₀, the price of one fit and of one score.
+        ρ₀, the price of one run: of a fit and its score.
     share : float
-        ρ₀ as a share of the cost: a fit without a search would have all of it.
+        The price of one fit as a share of the cost: a fit without a search would have all of it.
     split : float
-        The share that each candidate would have if all were fitted and scored once, with the same split of the rows.
+        The share that each fit would have if all candidates were fitted and scored once.
     tried : float
         The probability that a given candidate is tried at all.
     score_sigma : float
-        Standard deviation of a score's noise, in scoring rows.
+        Standard deviation of a score's noise, in rows.
     """
 
     cost: float
@@ -78,8 +78,8 @@ class SearchBill:
 class PrivateSearch(BaseEstimator):  # type: ignore[misc]
     """The best of several private models, chosen privately by their scores on held-out rows.
 
-    It suits many candidates of which few are good. With fewer than about six, or where a default is good, one fit with
-    the whole budget is better (docs/erm.md).
+    It suits candidates of which few are good. Where a default is good, one fit with the whole budget is better
+    (docs/erm.md).
 
     Parameters
     ----------
@@ -87,13 +87,11 @@ class PrivateSearch(BaseEstimator):  # type: ignore[misc]
         Models of ``hr.erm`` that are not fitted. Their own budgets and ledgers are not used.
     budget : Budget
         The price of the whole search. It needs a delta above 0.
-    runs : float, optional
-        The expected number of runs. Default: twice the number of candidates, at most 200.
-    validation : float
-        The share of the rows that score and do not train.
-    shape : float
-        η of the law of the number of runs: 0 is a logarithmic law, 1 a geometric one, which costs more and is less
-        often 1.
+    tried : float, optional
+        The least probability with which each candidate is tried. More of it means more runs, and less for each. Default:
+        a half, or less for more than 16 candidates, so that 8 of them are tried.
+    scoring : float
+        The share of a run's price that pays for its score.
     random_state : int, optional
         A seed. It makes the noise repeatable, and so not private.
     ledger : Accountant, optional
@@ -102,7 +100,7 @@ class PrivateSearch(BaseEstimator):  # type: ignore[misc]
     Attributes
     ----------
     best_estimator_, best_index_ : the model of the best run, and the position of its candidate.
-    best_score_ : its noisy score, an average over the scoring rows that is too high on average, as it is the best of several.
+    best_score_ : its noisy score, an average over the rows that trained it, too high on average as the best of several.
     bill_ : the bill.
 
     Example
@@ -112,26 +110,26 @@ class PrivateSearch(BaseEstimator):  # type: ignore[misc]
     """
 
     def __init__(
-        self, candidates: Sequence[Any], budget: Budget, *, runs: float | None = None, validation: float = 0.2,
-        shape: float = 0.0, random_state: int | None = None, ledger: Ledger | None = None,
+        self, candidates: Sequence[Any], budget: Budget, *, tried: float | None = None, scoring: float = 0.2,
+        random_state: int | None = None, ledger: Ledger | None = None,
     ) -> None:  # fmt: skip
         self.candidates = candidates
         self.budget = budget
-        self.runs = runs
-        self.validation = validation
-        self.shape = shape
+        self.tried = tried
+        self.scoring = scoring
         self.random_state = random_state
         self.ledger = ledger
 
     def bill(self) -> SearchBill:
         """Return the bill of ``fit``. Nothing is spent and no row is read."""
-        event = self._event()
-        law = np.array(event.weights) / COINS
-        m, cost = len(self.candidates), self._payer.cost(event)
-        missed = float(law @ (1 - 1 / m) ** np.arange(1.0, law.size + 1))
+        return self._bill_of(self._event())
+
+    def _bill_of(self, event: RandomRuns) -> SearchBill:
+        m, cost, fit = len(self.candidates), self._payer.cost(event), 1 - self.scoring
         return SearchBill(
-            cost, event.runs, event.each, event.each / cost, 1 / m, 1 - missed, _score_noise(event.each).sigma
-        )
+            cost, event.expected, event.each, fit * event.each / cost, fit / m, _tried(event.mean, m),
+            _score_noise(self.scoring * event.each).sigma,
+        )  # fmt: skip
 
     @property
     def _payer(self) -> Budget:
@@ -139,7 +137,7 @@ class PrivateSearch(BaseEstimator):  # type: ignore[misc]
         return self.budget if self.ledger is None else self.ledger.budget
 
     def _event(self) -> RandomRuns:
-        """Return the event that uses the whole budget, with the largest ρ₀."""
+        """Return the event that uses the whole budget, of the fewest runs that try each candidate often enough."""
         if not isinstance(self.budget, Budget) or self.budget.pure or self.budget.rows_per_unit > 1:
             raise InvalidInput(
                 f"budget must be a Budget with a delta above 0 and one row a person. Found {self.budget!r}. Use "
@@ -149,19 +147,23 @@ class PrivateSearch(BaseEstimator):  # type: ignore[misc]
             raise InvalidInput(
                 "candidates must be models of hr.erm, one at least. Found none, or another kind. Use such as hr.erm.Ridge(budget)."
             )
-        if not 0 < number(self.validation) < 1:
-            raise InvalidInput(f"validation must be between 0 and 1. Found {self.validation!r}. Use 0.2.")
-        runs = min(RUNS_PER_CANDIDATE * len(self.candidates), MOST_RUNS) if self.runs is None else self.runs
+        m = len(self.candidates)
+        tried = min(0.5, TRIED / m) if self.tried is None else number(self.tried)
+        for name, given in {"tried": tried, "scoring": number(self.scoring)}.items():
+            if not 0 < given < 1:
+                raise InvalidInput(f"{name} must be between 0 and 1. Found {given!r}. Leave it out.")
+        mean = _fewest_runs(m, tried)
         low, high = 0.0, self.budget.total
         for _ in range(100):
             middle = (low + high) / 2
-            fits = middle > 0 and self._payer.cost(RandomRuns(middle, runs, self.shape)) <= self.budget.total
+            fits = middle > 0 and self._payer.cost(RandomRuns(middle, mean)) <= self.budget.total
             low, high = (middle, high) if fits else (low, middle)
         if low < 1e-6 * self.budget.total:
             raise BudgetExceeded(
-                f"The budget must pay for a random number of runs. Found too little for {runs:g} expected runs. Expect fewer."
+                f"The budget must pay for a random number of runs. Found too little for about {mean:.3g}. Name fewer "
+                "candidates."
             )
-        return RandomRuns(low, runs, self.shape)
+        return RandomRuns(low, mean)
 
     def fit(self, X: Any, y: Any) -> Self:
         """Search, and spend the budget.
@@ -182,7 +184,7 @@ class PrivateSearch(BaseEstimator):  # type: ignore[misc]
         BudgetExceeded
             If the account cannot pay, or a candidate's solver needs a δ of its own.
         """
-        event, bill = self._event(), self.bill()
+        event = self._event()
         features, labels = values.matrix(X), values.column(flat_labels(y))
         if labels.size != features.shape[0]:
             raise InvalidInput("y must have one label for each row of X. Found a different number. Match the lengths.")
@@ -196,41 +198,28 @@ class PrivateSearch(BaseEstimator):  # type: ignore[misc]
             self._fit_candidate(index, event.each, rehearsal, np.zeros(REHEARSAL), 0)
         noise = Noise() if self.random_state is None else Seeded(int(self.random_state))
         receipt = payer.charge(event, why="private search", keep=False)
-        training, scoring = self._split(labels.size, noise)
         best: tuple[float, int, Any] | None = None
         for run in range(noise.draw_runs(receipt)):
             index = int(noise.subsample(len(self.candidates), 1)[0])
-            model = self._fit_candidate(index, event.each, features[training], labels[training], run)
-            ledger = Accountant(self.budget)
-            receipt = ledger.charge(_score_noise(event.each))
-            score = float(noise.add(_score(model, features[scoring], labels[scoring]), receipt))
+            model = self._fit_candidate(index, event.each, features, labels, run)
+            receipt = Accountant(self.budget).charge(_score_noise(self.scoring * event.each))
+            score = float(noise.add(_score(model, features, labels), receipt))
             if best is None or score > best[0]:
                 best = score, index, model
         assert best is not None
-        self.bill_, self.best_index_, self.best_estimator_ = bill, best[1], best[2]
-        # Under add-remove the number of scoring rows is private: the public guess stands for it.
-        guess = (getattr(best[2], "expected_rows", None) or 1) * self.validation / (1 - self.validation)
-        self.best_score_ = best[0] / (scoring.size if self.budget.neighbours == "replace" else guess)
+        self.bill_, self.best_index_, self.best_estimator_ = self._bill_of(event), best[1], best[2]
+        # Under add-remove the number of rows is private: the public guess stands for it.
+        guess = getattr(best[2], "expected_rows", None) or 1
+        self.best_score_ = best[0] / (max(1, labels.size) if self.budget.neighbours == "replace" else guess)
         return self
 
-    def _split(self, rows: int, noise: Noise) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return the training rows and the scoring rows: by a number that is public, or by a coin for each row."""
-        if self.budget.neighbours == "replace":
-            order = noise.subsample(rows, rows)
-            scoring = min(max(1, round(self.validation * rows)), rows - 1)
-            return np.sort(order[scoring:]), np.sort(order[:scoring])
-        scores = noise.subsample(COINS_OF_A_ROW, rows, replace=True) < self.validation * COINS_OF_A_ROW
-        return np.flatnonzero(~scores), np.flatnonzero(scores)
-
     def _fit_candidate(self, index: int, each: float, X: Any, y: NDArray[Any], run: int) -> Any:
-        """Fit a candidate with an account that has ρ₀."""
-        δ = self.budget.delta
+        """Fit a candidate with an account that has the part of ρ₀ that is not for the score."""
+        δ, each = self.budget.delta, (1 - self.scoring) * each
         of_run = Budget(epsilon_of_rho(each, δ) * (1 - 1e-9), δ, self.budget.neighbours)
         model = clone(self.candidates[index])
         ledger = Accountant(Budget(max(self.budget.epsilon, of_run.epsilon), δ, self.budget.neighbours))
         model.set_params(budget=of_run, ledger=ledger)
-        if getattr(model, "expected_rows", None) is not None:
-            model.set_params(expected_rows=max(1, round(model.expected_rows * (1 - self.validation))))
         if self.random_state is not None:
             model.set_params(random_state=int(self.random_state) * 100_003 + run)
         model.fit(X, y)
@@ -246,7 +235,20 @@ class PrivateSearch(BaseEstimator):  # type: ignore[misc]
         return np.asarray(self.best_estimator_.predict(values.matrix(X)))
 
 
-COINS_OF_A_ROW = 2**32
+def _tried(mean: float, candidates: int) -> float:
+    """Return the probability that a given candidate is in one of the runs."""
+    return 1 - RandomRuns(1.0, mean).generating_function(1 - 1 / candidates)
+
+
+def _fewest_runs(candidates: int, tried: float) -> float:
+    """Return the least μ by which each candidate is tried with this probability."""
+    low, high = LEAST_MEAN, MOST_MEAN
+    if _tried(high, candidates) < tried:
+        raise InvalidInput(f"tried must be smaller for so many candidates. Found {tried!r}. Name fewer of them.")
+    for _ in range(60):
+        middle = math.sqrt(low * high)
+        low, high = (low, middle) if _tried(middle, candidates) >= tried else (middle, high)
+    return high
 
 
 def _score_noise(each: float) -> Gaussian:

@@ -9,7 +9,7 @@ from typing import Any
 from hedgerow import _html
 from hedgerow._json import readable
 from hedgerow.errors import InvalidInput
-from hedgerow.planning.lower_bounds import LowerBound, is_hard
+from hedgerow.planning.lower_bounds import LowerBound, evaluations, is_hard
 from hedgerow.planning.simulation import WorkloadEffect
 from hedgerow.planning.theorems import QUERIES_AT_MOST, About, Unknown
 
@@ -182,6 +182,14 @@ class Plan:
             for bound in self.lower_bounds
             if bound.constant
         ]
+        α = self.accuracy
+        if self.best.about == "counts" and α is not None and self.cells * α**2 >= 2 * math.log(10):
+            least = evaluations(α, self.queries)
+            if least > 1:
+                said.append(
+                    f"{self.queries:,} answers within ± {α:g} take {least:,.0f} evaluations of a question on a row or more, "
+                    "on average, for some questions (Fish et al., Proposition 9)."
+                )
         if self.rows is not None and is_hard(self.rows, self.queries):
             said.append(
                 "No algorithm whose time grows slowly with the number of columns answers every set of so many counts "

@@ -246,7 +246,7 @@ def matrix_mechanism(bound: Sequence[Bound[Any]], universe: Universe) -> Mechani
 
     @functools.cache
     def planned(budget: Budget, beta: float) -> MatrixPlan:
-        return plan_matrix(budget, universe, tables, queries, rows=REFERENCE, beta=beta)
+        return plan_matrix(budget, universe, tables, queries, rows=REFERENCE, beta=beta).plan
 
     def suffices(g: Goal) -> bool:
         return planned(g.budget, g.beta).widest * REFERENCE <= g.error * g.rows

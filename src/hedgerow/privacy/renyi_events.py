@@ -1,4 +1,4 @@
-"""Events whose loss is known at Rényi orders below a limit only, so that no ρ holds for all orders.
+"""Events whose loss is known at some Rényi orders only, so that no ρ holds for all orders.
 
 Papers: Cohen & Lyu, "The target charging technique for privacy analysis across interactive computations" (a test pays
 for its hits alone); Papernot & Steinke, "Hyperparameter tuning with Rényi differential privacy" (the best of a random
@@ -23,13 +23,13 @@ import numpy as np
 
 from hedgerow import errors
 from hedgerow._checks import positive
-from hedgerow._types import Array
 from hedgerow.privacy import events
 from hedgerow.privacy.events import Event
 
 TAIL = 1e-8  # relative change of the generating function's derivative by which the law of K may be rounded
 COINS = 2**62  # probabilities of K are whole multiples of 1/COINS
-MOST_RUNS = 200.0  # the largest expected number of runs
+LEAST_MEAN, MOST_MEAN = 1e-6, 12.0  # the largest μ whose law multiples of 1/COINS hold exactly enough
+TILTS = np.geomspace(1e-3, 20.0, 400)  # s of ``largest_difference``
 
 
 @dataclass(frozen=True)
@@ -108,85 +108,71 @@ def hit_divergence(epsilon: float, order: float) -> float:
 @final
 @dataclass(frozen=True)
 class RandomRuns(RenyiEvent):
-    """The best of a random number of runs, each of which is ρ₀-zCDP. Only the best is released.
+    """The best of a random number K ≥ 1 of runs, each of which is ρ₀-zCDP. Only the best is released.
 
-    The number K of runs has the expectation ``runs`` and the shape η. With λ̂ ≥ 1 free,
-        D_α ≤ αρ₀ + (1 + η)·(ρ₀(λ̂ − 1) + ln(1/γ)/λ̂) + ln E[K]/(α − 1)
-    (Papernot & Steinke, Theorem 2; docs/proofs/private_search.md).
+    P[K = k] ∝ μ^k/k!. With δ̂ a bound on u′ − u·α/(α − 1) over the probabilities u, u′ of one event of a run on neighbours (``largest_difference``),
+        D_α ≤ αρ₀ + μδ̂ + ln E[K]/(α − 1),   E[K] = μ/(1 − e^−μ)
+    (Papernot & Steinke, Theorem 6; docs/proofs/private_search.md).
     """
 
     each: float
-    runs: float
-    shape: float
+    mean: float
 
     def __post_init__(self) -> None:
-        for name in ("each", "runs"):
+        for name in ("each", "mean"):
             object.__setattr__(self, name, positive(name, getattr(self, name)))
-        object.__setattr__(self, "shape", float(self.shape))
-        if not 1 <= self.runs <= MOST_RUNS:
-            raise errors.InvalidInput(f"runs must be between 1 and {MOST_RUNS:g}. Found {self.runs!r}. Expect fewer.")
-        if not -0.9 <= self.shape <= 3:
-            raise errors.InvalidInput(f"shape must be between -0.9 and 3. Found {self.shape!r}. Use 0 or 1.")
+        if not LEAST_MEAN <= self.mean <= MOST_MEAN:
+            raise errors.InvalidInput(
+                f"mean must be between {LEAST_MEAN:g} and {MOST_MEAN:g}. Found {self.mean!r}. Expect fewer."
+            )
 
     @property
-    def gamma(self) -> float:
-        """γ, by which K has its expectation."""
-        return _gamma(self.runs, self.shape)
+    def expected(self) -> float:
+        """E[K]."""
+        return self.mean / -math.expm1(-self.mean)
+
+    def generating_function(self, x: float) -> float:
+        """Return E[x^K] for 0 ≤ x ≤ 1: the probability that all runs are in an event of which each has probability x."""
+        return math.exp(-self.mean * (1 - x)) * math.expm1(-self.mean * x) / math.expm1(-self.mean)
 
     def divergence(self, order: float) -> float:
-        """Return the bound at the best λ̂ = √(ln(1/γ)/ρ₀), or 1 where that is less."""
+        """Return the bound."""
         if not order > 1:
             return math.inf
-        η, ρ, surprise = self.shape, self.each, math.log(1 / self.gamma)
-        other = max(1.0, math.sqrt(surprise / ρ))
-        bound = order * ρ + (1 + η) * (ρ * (other - 1) + surprise / other) + math.log(self.runs) / (order - 1)
+        bound = (
+            order * self.each + self.mean * largest_difference(self.each, order) + math.log(self.expected) / (order - 1)
+        )
         rounded = 4 * TAIL * order / (order - 1)  # the law of K is rounded (docs/proofs/private_search.md)
         return bound * (1 + events.ROUNDING) + rounded
 
     @property
     def weights(self) -> list[int]:
         """The probabilities of K = 1, 2, …, as whole multiples of 1/COINS that sum to 1."""
-        return _weights(self.runs, self.shape)
+        return _weights(self.mean)
 
 
-def _law(gamma: float, shape: float, most: int) -> Array:
-    """Return P[K = k] for k = 1 … ``most`` as shares of P[K = 1]: each is (1 − γ)(k + η)/(k + 1) of the one before."""
-    k = np.arange(1.0, most)
-    return np.concatenate([[1.0], np.cumprod((1 - gamma) * (k + shape) / (k + 1))])
+def largest_difference(rho: float, order: float) -> float:
+    """Return a bound on u′ − c·u, c = α/(α − 1), over the probabilities of an event under ρ-zCDP on neighbours.
 
-
-@functools.lru_cache(maxsize=64)
-def _gamma(runs: float, shape: float) -> float:
-    """Return γ with E[K] = runs: E[K] = η(1 − γ)/(γ(1 − γ^η)), or (1/γ − 1)/ln(1/γ) at η = 0."""
-
-    def mean(ln: float) -> float:  # of γ = e^ln
-        if shape == 0:
-            return math.expm1(-ln) / -ln
-        return shape * math.expm1(-ln) / -math.expm1(shape * ln)
-
-    low, high = -60.0, -1e-12
-    if mean(high) >= runs:
-        return math.exp(high)
-    for _ in range(200):
-        middle = (low + high) / 2
-        low, high = (middle, high) if mean(middle) >= runs else (low, middle)
-    return math.exp(low)
+    By Donsker & Varadhan s·u′ ≤ ρ + ln(1 + u(e^s − 1)) for every s > 0. The u at which the difference of the sides is
+    largest has 1 + u(e^s − 1) = (e^s − 1)/(cs), or is 0. Every s gives a valid bound, and the least of many is taken.
+    """
+    c = order / (order - 1)
+    w = np.expm1(TILTS) / (c * TILTS)
+    inside = (rho + np.log(np.maximum(w, 1.0)) - 1) / TILTS + c / np.expm1(TILTS)
+    return float(np.where(w > 1, inside, rho / TILTS).min()) + 2.0**-40
 
 
 @functools.lru_cache(maxsize=64)
-def _weights(runs: float, shape: float) -> list[int]:
+def _weights(mean: float) -> list[int]:
     """Return the rounded law of K. The rounding moves Σ k·|p̃_k − p_k| by less than TAIL·p₁."""
-    gamma, most = _gamma(runs, shape), 64
-    while True:
-        p, k = _law(gamma, shape, most), np.arange(1.0, most + 1)
-        fall = (1 - gamma) * max(1.0, (most + shape) / most)  # beyond ``most``, k·p_k falls by this or more each time
-        if fall < 1 and most * float(p[-1]) * fall / (1 - fall) < TAIL / 4:
-            break
-        most *= 2
+    most = math.ceil(8 * mean) + 40  # from there on, k·p_k falls by 8 or more each time
+    k = np.arange(1.0, most + 1)
+    p = np.cumprod(np.concatenate([[1.0], mean / k[1:]]))  # as shares of p₁
     total = math.fsum(p.tolist())
     off = float(k.sum()) * total / COINS + float((k * k * p).sum()) * 2.0**-50  # rounding to multiples, and of floats
-    if off > TAIL / 4:
-        raise errors.InvalidInput(f"runs must be fewer, or the shape larger. Found {runs!r}. Expect fewer runs.")
+    if off > TAIL / 4 or most * float(p[-1]) > TAIL / 4:
+        raise errors.InvalidInput(f"mean must be smaller. Found {mean!r}. Expect fewer runs.")
     weights = [math.floor(each / total * COINS) for each in p.tolist()]
     weights[0] += COINS - sum(weights)
     return weights

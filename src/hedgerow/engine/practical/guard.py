@@ -18,8 +18,9 @@ from hedgerow.privacy.renyi_events import HitRound
 from hedgerow.textbook import sparse_vector
 
 GUARD_ROUNDS = 8  # number of ⊤ ("wrong") the guard may answer; each is followed by a measurement and a refit
-HIT_ROUNDS = 8  # the same of a guard that pays for hits
+HIT_ROUNDS = 16  # the same of a guard that pays for hits: each is so cheap that there may be more
 GUARD_SHARE = 0.1  # default share of the budget
+HIT_SHARE = 0.03  # the same of a guard that pays for hits: its promise is then still narrower
 GUARD_HELPS = 0.02  # a guard whose promised bar is wider than this is not bought by default
 
 
@@ -73,7 +74,7 @@ def require_hits(budget: Budget) -> None:
 
 def _guard_of_hits(budget: Budget, rows: float, queries: int, beta: float, share: float | None) -> Guard | None:
     """Return the guard with a public threshold, by the same rule."""
-    wanted = GUARD_SHARE if share is None else share
+    wanted = HIT_SHARE if share is None else share
     epsilon = Amount.share_of(budget, wanted).hit_epsilon(HIT_ROUNDS)
     width = sparse_vector.hit_weight(max(queries, HIT_ROUNDS), beta) * budget.linear() / epsilon
     if share is None and 3 * width > GUARD_HELPS * rows:

@@ -145,7 +145,7 @@ EXACT = (
         lambda share, workers: poisson_sample(Noise()),
     ),
     AuditCase("two rounds of hits", renyi_cases.OF_HITS, "exact", 0.5, lambda share, workers: renyi_cases.hits_loss()),
-    AuditCase("the best of a random number of runs", renyi_cases.OF_RUNS, "exact", 0.5, lambda share, workers: renyi_cases.runs_loss()),
+    AuditCase("the best of a random number of runs", renyi_cases.OF_RUNS, "exact", 0.65, lambda share, workers: renyi_cases.runs_loss()),
     AuditCase("planned noise and an answer", PLANNED, "exact", 0.9, lambda share, workers: _budget_loss()),
     AuditCase("values told at a threshold", TOLD, "exact", 0.7, lambda share, workers: told_values()),
 )  # fmt: skip

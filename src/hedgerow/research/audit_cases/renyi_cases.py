@@ -39,10 +39,10 @@ def runs_loss() -> EpsilonEvidence:
     """Compute the loss of the best of a random number of runs, each a number with Gaussian noise."""
 
     def room(each: float) -> float:
-        return OF_RUNS.cost(RandomRuns(each, RUNS, 0.0)) - OF_RUNS.total
+        return OF_RUNS.cost(RandomRuns(each, RUNS)) - OF_RUNS.total
 
     each = float(scipy.optimize.brentq(room, 1e-9, OF_RUNS.total)) * (1 - 1e-9)
-    event, shift = RandomRuns(each, RUNS, 0.0), math.sqrt(2 * each)
+    event, shift = RandomRuns(each, RUNS), math.sqrt(2 * each)
     ends = np.linspace(-8.0, 8.0 + shift, 4000)
     laws = [np.diff(scipy.special.ndtr(np.concatenate([[-np.inf], ends - moved, [np.inf]]))) for moved in (0.0, shift)]
     p, q = (best_law(law, event) + TINY for law in laws)
@@ -51,7 +51,5 @@ def runs_loss() -> EpsilonEvidence:
 
 def best_law(law: Array, event: RandomRuns) -> Array:
     """Return the law of the best of K draws from a law of outcomes, the worst first: f(P[≤ y]) − f(P[< y])."""
-    rest = 1 - (1 - event.gamma) * np.concatenate([[0.0], np.cumsum(law)])
-    η, γ = event.shape, event.gamma
-    f = np.log(rest) / math.log(γ) if η == 0 else (rest**-η - 1) / (γ**-η - 1)
-    return np.asarray(np.diff(f))
+    below = np.concatenate([[0.0], np.cumsum(law)])
+    return np.asarray(np.diff(np.expm1(event.mean * below) / math.expm1(event.mean)))

@@ -445,13 +445,8 @@ class Prefit:
 
     def _joint_event(self, amount: Amount, sets: Sequence[Names], times: Sequence[int]) -> Gaussian:
         """Return the noise on the multiplied coordinates of all sets together (docs/proofs/residuals.md)."""
-        place = {name: i for i, name in enumerate(self._names)}
-        count = sum(math.prod(each.count for each in self._contrasts(s)) for s in sets)
-        rows = self._grid_rows
-        grid = GRID if rows is None else max(GRID, finest_grid(rows * math.sqrt(max(times))))
-        contributions = [each.contribution for each in self._contrasts(self._names)]
-        exact = self._budget.joint_l2(contributions, [[place[name] for name in s] for s in sets], times)
-        return amount.gaussian((exact + grid * math.sqrt(count)) * (1 + 2**-40), grid)
+        contrasts = dict(zip(self._names, self._contrasts(self._names), strict=True))
+        return joint_event(amount, contrasts, sets, times, self._grid_rows)
 
     def _joint_residuals(self, allowance: Allowance, sets: Sequence[Names], times: Sequence[int]) -> list[Measurement]:
         """Measure the residuals of all sets with a whole allowance, as one draw."""
@@ -473,7 +468,7 @@ class Prefit:
         for s, k, each, part in zip(sets, times, exact, parts, strict=True):
             values = from_coordinates(part.reshape(each.shape) / math.sqrt(k), self._contrasts(s))
             ranged = tuple(name for name in s if name in self._ranged)
-            found.append(Measurement(s, values, _event_of_part(event, k), residual=True, ranged=ranged))
+            found.append(Measurement(s, values, event_of_part(event, k), residual=True, ranged=ranged))
         return found
 
     def _residual(self, allowance: Allowance, s: Names, counts: Counts | None = None) -> Measurement:
@@ -725,7 +720,19 @@ def residual_event(amount: Amount, contrasts: Sequence[Contrasts], rows: float |
     return amount.gaussian(sensitivity, grid)
 
 
-def _event_of_part(event: Gaussian, k: int) -> Gaussian:
+def joint_event(
+    amount: Amount, contrasts: Mapping[str, Contrasts], sets: Sequence[Names], times: Sequence[int], rows: float | None
+) -> Gaussian:
+    """Return the noise that the amount buys for the coordinates of all sets together, each multiplied by √times."""
+    place = {name: i for i, name in enumerate(contrasts)}
+    count = sum(math.prod(contrasts[name].count for name in s) for s in sets)
+    grid = GRID if rows is None else max(GRID, finest_grid(rows * math.sqrt(max(times))))
+    contributions = [each.contribution for each in contrasts.values()]
+    exact = amount.budget.joint_l2(contributions, [[place[name] for name in s] for s in sets], times)
+    return amount.gaussian((exact + grid * math.sqrt(count)) * (1 + 2**-40), grid)
+
+
+def event_of_part(event: Gaussian, k: int) -> Gaussian:
     """Return the noise of coordinates that were multiplied by √k, in rows; its grid is rounded up to a power of two."""
     grid = grid_at_most(event.grid / math.sqrt(k))
     grid *= 1 if grid * math.sqrt(k) == event.grid else 2
