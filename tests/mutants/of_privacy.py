@@ -972,12 +972,12 @@ renyi(
     SEARCH + "each_run_has_its_own_account_that_holds_no_more_than_a_run_may_cost",
 )  # fmt: skip
 renyi(
-    "RE16", "renyi_events.py::RandomRuns.divergence", "of the choice among runs only their number is billed",
+    "RE21", "renyi_events.py::RandomRuns.divergence", "of the choice among runs only their number is billed",
     " + self.mean * largest_difference(self.each, order)", "",
     RENYI + "the_best_of_a_random_number_of_runs_loses_no_more_than_its_bill",
 )  # fmt: skip
 renyi(
-    "RE17", "renyi_events.py::largest_difference", "what an event tells is understated, for it is likelier than thought",
+    "RE22", "renyi_events.py::largest_difference", "what an event tells is understated, for it is likelier than thought",
     "+ c / np.expm1(TILTS)", "+ 0.9 * c / np.expm1(TILTS)",
     RENYI + "no_event_of_a_run_tells_more_than_the_best_of_several_is_billed_for",
 )  # fmt: skip
@@ -993,8 +993,8 @@ renyi(
     SEARCH + "the_bill_is_the_whole_budget_and_is_what_is_spent",
 )  # fmt: skip
 renyi(
-    "RE16", "../erm/search.py::_score", "an error says that no row scores, where the number of rows is private",
-    "if y.size == 0:", "if y.size < 0:", SEARCH + "a_private_number_of_rows_raises_nothing_however_few_train_or_score",
+    "RE16", "../erm/search.py::_score", "an error says that there is no row, where the number of rows is private",
+    "if y.size == 0:", "if y.size < 0:", SEARCH + "a_private_number_of_rows_raises_nothing_however_few_there_are",
 )  # fmt: skip
 renyi(
     "RE17", "../erm/search.py::PrivateSearch._event", "a search is a candidate, whose loss has no bound at the second order of the bill",
@@ -1004,7 +1004,7 @@ renyi(
 renyi(
     "RE18", "../erm/search.py::PrivateSearch.fit", "a table that is too small for a search is charged, and then refused",
     "labels.size < 2:", "labels.size < 0:",
-    SEARCH + "too_few_rows_to_train_and_to_score_are_refused_before_anything_is_spent",
+    SEARCH + "too_few_rows_for_a_search_are_refused_before_anything_is_spent",
 )  # fmt: skip
 renyi(
     "RE19", "../ledger/caps.py::Caps.require", "rounds of hits are charged to a cap, which converts at an order at which they have no bound",

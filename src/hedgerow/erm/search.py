@@ -127,7 +127,7 @@ class PrivateSearch(BaseEstimator):  # type: ignore[misc]
     def _bill_of(self, event: RandomRuns) -> SearchBill:
         m, cost, fit = len(self.candidates), self._payer.cost(event), 1 - self.scoring
         return SearchBill(
-            cost, event.expected, event.each, fit * event.each / cost, fit / m, _tried(event.mean, m),
+            cost, event.expected, event.each, fit * event.each / cost, fit / m, _chance_of_a_try(event.mean, m),
             _score_noise(self.scoring * event.each).sigma,
         )  # fmt: skip
 
@@ -189,7 +189,7 @@ class PrivateSearch(BaseEstimator):  # type: ignore[misc]
         if labels.size != features.shape[0]:
             raise InvalidInput("y must have one label for each row of X. Found a different number. Match the lengths.")
         if self.budget.neighbours == "replace" and labels.size < 2:
-            raise InvalidInput("X must have at least two rows, to train and to score. Found fewer. Add rows.")
+            raise InvalidInput("X must have at least two rows for a search. Found fewer. Add rows.")
         if self._payer.neighbours != self.budget.neighbours:
             raise InvalidInput("budget must have the neighbours of the ledger's. Found others. Match them.")
         payer = Allowance.of(self.budget) if self.ledger is None else Allowance.of(self.ledger, self.budget.total)
@@ -210,7 +210,7 @@ class PrivateSearch(BaseEstimator):  # type: ignore[misc]
         self.bill_, self.best_index_, self.best_estimator_ = self._bill_of(event), best[1], best[2]
         # Under add-remove the number of rows is private: the public guess stands for it.
         guess = getattr(best[2], "expected_rows", None) or 1
-        self.best_score_ = best[0] / (max(1, labels.size) if self.budget.neighbours == "replace" else guess)
+        self.best_score_ = best[0] / (labels.size if self.budget.neighbours == "replace" else guess)
         return self
 
     def _fit_candidate(self, index: int, each: float, X: Any, y: NDArray[Any], run: int) -> Any:
@@ -235,7 +235,7 @@ class PrivateSearch(BaseEstimator):  # type: ignore[misc]
         return np.asarray(self.best_estimator_.predict(values.matrix(X)))
 
 
-def _tried(mean: float, candidates: int) -> float:
+def _chance_of_a_try(mean: float, candidates: int) -> float:
     """Return the probability that a given candidate is in one of the runs."""
     return 1 - RandomRuns(1.0, mean).generating_function(1 - 1 / candidates)
 
@@ -243,11 +243,11 @@ def _tried(mean: float, candidates: int) -> float:
 def _fewest_runs(candidates: int, tried: float) -> float:
     """Return the least μ by which each candidate is tried with this probability."""
     low, high = LEAST_MEAN, MOST_MEAN
-    if _tried(high, candidates) < tried:
+    if _chance_of_a_try(high, candidates) < tried:
         raise InvalidInput(f"tried must be smaller for so many candidates. Found {tried!r}. Name fewer of them.")
     for _ in range(60):
         middle = math.sqrt(low * high)
-        low, high = (low, middle) if _tried(middle, candidates) >= tried else (middle, high)
+        low, high = (low, middle) if _chance_of_a_try(middle, candidates) >= tried else (middle, high)
     return high
 
 
