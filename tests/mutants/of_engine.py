@@ -595,7 +595,7 @@ practical(
 )  # fmt: skip
 practical(
     "R08", "measure/purchases.py::_event", "within= buys a whole table at a single count's sensitivity",
-    "return Gaussian(budget.linear() if alone else budget.marginal_l2(), scale)", "return Gaussian(budget.linear(), scale)",
+    "distance = budget.linear() if alone else budget.marginal_l2()", "distance = budget.linear()",
     RELEASE + "a_table_is_bought_with_the_noise_of_a_table",
 )  # fmt: skip
 practical(
