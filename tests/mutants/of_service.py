@@ -247,5 +247,21 @@ service(
     "job.has_replaced or (self.shared.count and self.shared.has_any(job.kept))", "True",
     FRONTS + "test_an_analyst_cannot_make_fronts_forget_by_asking_for_wide_bars",
 )  # fmt: skip
+CURIOUS = (
+    "server/test_closed.py::test_an_analyst_sees_nothing_of_what_others_ask_for_free_and_no_amount_of_what_they_buy"
+)
+service(
+    "SV55", "reading.py::read_statement", "an analyst reads in the statement what others spend",
+    "call.token.role in READERS", "True", CURIOUS,
+)  # fmt: skip
+service(
+    "SV56", "trail.py::Trail.own_requests", "the numbers of a history tell how much others ask",
+    "replace(TrailEntry(*row), number=last - k) for k, row in enumerate(rows)", "TrailEntry(*row) for row in rows", CURIOUS,
+)  # fmt: skip
+service(
+    "SV57", "answer_queue.py::AnswerQueue._has_asked", "beyond the limit of new questions, those of others are answered",
+    "self._asked is not None and self._asked.knows(self.name, analyst, names)", "True",
+    "server/test_workers.py::test_a_person_with_many_new_questions_waits_and_repeats_and_others_go_on",
+)  # fmt: skip
 
 SERVICE = service.mutants
