@@ -31,6 +31,7 @@ HELPERS = {
     "_memory",
     "_progress",
     "_registry",
+    "_scipy",
     "_spill",
     "_threads",
     "_truth",

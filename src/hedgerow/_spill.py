@@ -7,7 +7,6 @@ answers are kept. A table of a million cells takes tens of megabytes, and a sess
 from __future__ import annotations
 
 import mmap
-import tempfile
 import weakref
 from typing import Any
 
@@ -64,6 +63,8 @@ class Shelf:
     def _begin(self, size: int) -> None:
         """Begin another file. The map of the earlier file stays valid."""
         # stays open until the next file begins or the shelf is dropped
+        import tempfile  # loaded when it is needed: reading a release file does without it
+
         file = tempfile.TemporaryFile(prefix="hedgerow-")  # noqa: SIM115
         weakref.finalize(self, file.close)
         file.truncate(size)

@@ -81,7 +81,7 @@ promise(
     "query/test_composed.py::test_the_truth_of_every_table_that_the_bars_allow_is_between_the_ends",
 )  # fmt: skip
 promise(
-    "PK16", "engine/theory.py::TheoryAnswers.total_error_in_rows", "a total is inside its bar where n is private, however far from 0 its numbers are",
+    "PK16", "engine/theory_answers.py::TheoryAnswers.total_error_in_rows", "a total is inside its bar where n is private, however far from 0 its numbers are",
     "h * value + (self.rows + h) * error", "(self.rows + h) * error",
     "sessions/test_questions_as_asked.py::test_a_total_is_inside_its_bar_where_the_number_of_rows_is_private_however_far_from_0_numbers_are",
 )  # fmt: skip

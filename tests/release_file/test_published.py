@@ -5,6 +5,8 @@ from __future__ import annotations
 import copy
 import os
 import pickle
+import subprocess
+import sys
 import threading
 from typing import Any
 
@@ -25,6 +27,7 @@ from questions_at_random import (
     released,
     several_blocks,
     small_db,
+    small_file,
     theory,
     tiny_questions,
     with_losses,
@@ -273,3 +276,26 @@ def test_a_file_is_written_completely_or_not_at_all(tmp_path, monkeypatch) -> No
     with pytest.raises(OSError, match="space"):
         session.publish(path)
     assert path.read_bytes() == b"before" and [p.name for p in Path(tmp_path).iterdir()] == ["people.hedgerow"]
+
+
+def test_a_file_and_its_first_answers_load_neither_scipy_nor_tables_nor_mechanisms(tmp_path) -> None:
+    path = tmp_path / "small.hedgerow"
+    path.write_bytes(small_file())
+    code = (
+        f"import sys, hedgerow as hr; r = hr.load({str(path)!r}); r.ask(hr.count(a=1)); r.ask(hr.marginal('a', 'b')); "
+        "r.ask(hr.mean('a')); print(*sys.modules)"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = set(ran.stdout.split())
+    assert "hedgerow.release_file.release" in loaded
+    unwanted = {
+        "scipy",
+        "pandas",
+        "numba",
+        "duckdb",
+        "pyarrow",
+        "calendar",
+        "hedgerow.textbook.pmw",
+        "hedgerow.textbook.mwem",
+    }
+    assert loaded & {*unwanted, "hedgerow.session", "hedgerow.data.table", "hedgerow.engine.theory"} == set()

@@ -18,8 +18,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import scipy  # submodules load on first use
 
+from hedgerow import _scipy as scipy
 from hedgerow._types import Array
 from hedgerow.convex.minimize import BoundMinimize
 from hedgerow.engine.sampled_fit import theta_on

@@ -22,9 +22,9 @@ from dataclasses import dataclass
 from typing import Protocol, final
 
 import numpy as np
-import scipy  # submodules load on first use
 from numpy.typing import NDArray
 
+from hedgerow import _scipy as scipy
 from hedgerow._types import Array, Names
 from hedgerow.convex.bound_loss import LARGEST_SAMPLE, GlmRisk
 from hedgerow.convex.minimize import COARSE, TOLERANCE, BoundMinimize

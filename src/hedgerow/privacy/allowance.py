@@ -29,8 +29,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, final
 
-import scipy  # a lazy import: scipy loads its submodules when they are first named
-
+from hedgerow import _scipy as scipy
 from hedgerow._checks import positive
 from hedgerow.errors import BudgetExceeded, InvalidInput
 from hedgerow.privacy.budget import Budget

@@ -21,8 +21,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
-import scipy  # a lazy import: scipy loads its submodules when they are first named
 
+from hedgerow import _scipy as scipy
 from hedgerow._types import Array
 from hedgerow.privacy import events
 from hedgerow.privacy.events import Event

@@ -28,8 +28,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import scipy  # a lazy import: scipy loads its submodules when they are first named
 
+from hedgerow import _scipy as scipy
 from hedgerow.errors import InvalidInput
 from hedgerow.privacy.conversion import gaussian_delta, gaussian_mu
 from hedgerow.privacy.events import PerturbedObjective

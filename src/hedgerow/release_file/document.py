@@ -16,7 +16,7 @@ from hedgerow.engine.practical.fit.interactions import RELATIVE
 from hedgerow.engine.practical.measurement import Measurement
 from hedgerow.engine.practical.public import PracticalAnswers, practical_state, restore_practical
 from hedgerow.engine.public import PublicAnswers
-from hedgerow.engine.theory import TheoryAnswers
+from hedgerow.engine.theory_answers import TheoryAnswers
 from hedgerow.errors import InvalidInput
 from hedgerow.model.junction_tree import junction_cells
 from hedgerow.privacy.budget import Budget
@@ -162,6 +162,7 @@ def _read_block(universe: Universe, record: Json) -> PublishedBlock:
         "ledger",
     )  # fmt: skip
     promised = decode("a budget", budget, Budget)
+    read_positive("epsilon", promised.epsilon)
     entries, head = fields(ledger, "entries", "head")
     if (rows is None) != (promised.neighbours != "replace"):
         refuse("rows", "a number where it is public, and null where it is private", rows)

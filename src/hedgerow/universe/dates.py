@@ -5,7 +5,6 @@ A date is a number of days since 1 January 1970. The time of day is ignored.
 
 from __future__ import annotations
 
-import calendar
 import datetime
 import math
 import re
@@ -212,6 +211,8 @@ def days_given(given: Any) -> tuple[int, int]:
 
 def _end_of_month(year: int, month: int) -> int:
     """Return the last day of a month."""
+    import calendar  # loaded when it is needed: reading a release file does without it
+
     return day_of(datetime.date(year, month, calendar.monthrange(year, month)[1]))
 
 

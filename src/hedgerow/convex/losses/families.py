@@ -26,9 +26,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-import scipy  # submodules load on first use
 from numpy.typing import NDArray
 
+from hedgerow import _scipy as scipy
 from hedgerow._checks import number, positive
 from hedgerow._types import Array
 from hedgerow.convex.bound_loss import GlmRisk

@@ -19,9 +19,9 @@ from functools import partial
 from typing import Any, Literal
 
 import numpy as np
-import scipy  # submodules load on first use
 from numpy.typing import ArrayLike
 
+from hedgerow import _scipy as scipy
 from hedgerow._checks import positive
 from hedgerow._types import Array
 from hedgerow.convex.sets.convex_set import (

@@ -33,8 +33,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-import scipy  # submodules load on first use
 
+from hedgerow import _scipy as scipy
 from hedgerow._types import Array
 
 LARGEST_EXPONENT = 700.0  # exp overflows beyond it, and a size this large is outside every set

@@ -18,9 +18,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import scipy  # submodules load on first use
 from numpy.typing import ArrayLike, NDArray
 
+from hedgerow import _scipy as scipy
 from hedgerow._checks import number, positive
 from hedgerow._types import Array
 from hedgerow.convex.sets.convex_set import ConvexSet, expected_norm, shrink_to_sum

@@ -11,8 +11,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import scipy  # submodules load on first use
 
+from hedgerow import _scipy as scipy
 from hedgerow._types import Array
 from hedgerow.convex.sets import Box, GroupL1Ball, InterpolationBall, L1Ball, L2Ball, NuclearBall
 from hedgerow.convex.sets.convex_set import ConvexSet
