@@ -68,7 +68,7 @@ MODULE_WORDS = listed(
     publishing quantile queue quoting range rate ratio read reader reading recipe redaction refit registering registrar
     registration registry released remote renamed renyi replica replicate reply report request research resource
     result roth rule run sampled sampling scaling schema scope scoring scq search selection sensitivity serialize
-    server service session set setting sgd shared shrinkage signing simulation site size small snapshot solver spark
+    scipy server service session set setting sgd shared shrinkage signing simulation site size small snapshot solver spark
     sparse spending spill spread sql sqlite starting state statement statistical statistics store stored story stream
     structured subsampled sum summary support syntax synthetic table talwar textbook theorem theory thread time title
     token tool toolbox total tour trail transfer tree trend trial triangulation truth turn type ullman uniform unsafe
