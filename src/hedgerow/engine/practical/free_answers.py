@@ -19,6 +19,7 @@ from hedgerow.data import exact_counts
 from hedgerow.engine.practical.bars.count_bars import CountBars
 from hedgerow.engine.practical.bars.merged_bars import MergedBars
 from hedgerow.engine.practical.certificate.certified_bounds import CertifiedCounts
+from hedgerow.engine.practical.fit.common_factors import CommonFactors
 from hedgerow.engine.practical.fit.corrections import CorrectedHypothesis, Corrections
 from hedgerow.engine.practical.fit.interactions import (
     InteractionPrior,
@@ -168,7 +169,9 @@ class FittedModel:
                 )
             made.overview = Overview(inner, residuals[:count], rows)
         weights = state.get("interactions")  # where all pairs were measured
-        made.interactions = None if weights is None else InteractionPrior(np.asarray(weights))
+        if weights is not None:
+            factors = CommonFactors.restore(dict(zip(inner.names, inner.shape, strict=True)), state.get("factors"))
+            made.interactions = InteractionPrior(np.asarray(weights), factors)
         sets = [tuple(names) for names in state["sets"]]
         made.model = LogLinear(inner, sets, {query.key: query for query in state["queries"]})
         made.model.settle(state["theta"].copy())
@@ -187,7 +190,7 @@ class FittedModel:
             "theta": model.theta.copy(),
             "priors": [self._priors[key].copy() for key in (*model.sets, *model.queries)],
             "overview": 0 if self.overview is None else self.overview.measured,
-        } | ({} if self.interactions is None else {"interactions": self.interactions.weights})
+        } | ({} if (prior := self.interactions) is None else prior.state())
 
     def with_measurements(self, measurements: Sequence[Measurement]) -> FittedModel:
         """Return the same model with other values of its measurements, to be refitted from the present parameters.
@@ -258,12 +261,15 @@ class FittedModel:
         """Fit what the measured pairs have in common (``interactions``)."""
         tables = PairTables(dict(zip(self.merging.inner.names, self.merging.inner.shape, strict=True)))
         matrix = tables.pair_matrix(self.model.tree, self.model.beliefs())
-        cells = []
+        cells, off, variances = [], {}, {}
         for pair in (s for s in self.evidence.sets if len(s) == 2):
-            before = self._priors[pair] if pair in self._priors else tables.block(matrix, pair)
-            believed = with_margins(before, pair, self.evidence, self.rows)
+            believed = with_margins(tables.block(matrix, pair), pair, self.evidence, self.rows)
+            off[pair], variances[pair] = deviations(believed, pair, self.evidence)
+            if pair in self._priors:
+                believed = with_margins(self._priors[pair], pair, self.evidence, self.rows)
             cells.append((believed, *deviations(believed, pair, self.evidence)))
-        self.interactions, self._corrections = InteractionPrior.fit(cells), None
+        factors = CommonFactors.fit(tables.sizes, off, variances)
+        self.interactions, self._corrections = replace(InteractionPrior.fit(cells), factors=factors), None
 
     def hypothesis(self) -> Hypothesis:
         """Return the current belief as a hypothesis over values."""

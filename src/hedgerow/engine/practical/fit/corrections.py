@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from hedgerow import _memory
 from hedgerow._types import Array, Names
-from hedgerow.engine.practical.fit.interactions import InteractionPrior, pair_table, with_margins
+from hedgerow.engine.practical.fit.interactions import InteractionPrior, mean_pair_table, with_margins
 from hedgerow.engine.practical.fit.residuals import Evidence
 from hedgerow.engine.practical.fit.shrinkage import as_target
 from hedgerow.engine.practical.fit.value_groups import ValueGroups
@@ -106,9 +106,10 @@ class Corrections:
     def _correct(self, names: Names, inside: list[Names]) -> Array:
         """Rake the model's table to the corrections inside it, and fit it to its own counts if it was measured."""
         if self._interactions is not None and len(names) == 2:
-            table = self._before[names] if names in self._before else self._marginal(names)
-            believed = with_margins(table, names, self._evidence, self._rows)
-            return pair_table(self._interactions, believed, names, self._evidence) / self._rows
+            now = before = with_margins(self._marginal(names), names, self._evidence, self._rows)
+            if names in self._before:
+                before = with_margins(self._before[names], names, self._evidence, self._rows)
+            return mean_pair_table(self._interactions, before, now, names, self._evidence) / self._rows
         table = self._marginal(names)
         smaller = [s for s in inside if s != names]
         targets = self._targets(names, smaller)

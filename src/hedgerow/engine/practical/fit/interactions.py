@@ -3,7 +3,8 @@
     P       the counts that are believed without the pair's own interaction
     d       the measured interaction less that of P, in cells; v the variance of its noise in a cell
     q       P + ½√v: the size of a cell, of which its true deviation from P is thought to be a part
-    w_k     Pr[the true deviation of a cell is N(0, s_k·q²)], over fixed relative variances s_k
+    w_k     Pr[the true deviation of a cell is N(0, s_k·q²)], over fixed relative variances s_k; the last is the
+            probability that the cell is empty, and its deviation −P
 
 Most pairs of a wide table are nearly as believed and some are far from it, in a few cells. So one variance for all
 cells of a pair would shrink the strong cells too much and the weak ones too little. The mixture over s_k is fitted to
@@ -14,6 +15,9 @@ noise stays as believed; a cell that stands out of the noise is believed as meas
 The result is moved to the nearest table without negative counts and raked to the margins of P, which are the
 estimated counts of single attributes.
 
+A pair is estimated so from two beliefs: that of the model before it took the pair, and the model's own table moved by
+what all pairs show together (``common_factors``). The two err in different cells, so their mean errs less than either.
+
 Everything here is a function of released values.
 """
 
@@ -21,11 +25,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from hedgerow._types import Array, Names
+from hedgerow.engine.practical.fit.common_factors import CommonFactors
 from hedgerow.engine.practical.fit.residuals import Evidence, center
 
 RELATIVE: Array = np.array([0.0, *(4.0 ** np.arange(-8, 4))])  # s_k
@@ -38,49 +44,56 @@ SWEEPS, AGREES = 60, 1e-9  # most raking sweeps of a pair, and when they end
 
 @dataclass(frozen=True, eq=False)
 class InteractionPrior:
-    """The mixture weights w_k that all measured pairs have in common."""
+    """The mixture weights w_k that all measured pairs have in common, and their common factors."""
 
     weights: Array
+    factors: CommonFactors = field(default_factory=CommonFactors.none)
 
     @classmethod
     def fit(cls, cells: Iterable[tuple[Array, Array, float]]) -> InteractionPrior:
         """Fit the weights to the cells of all pairs: P, d and v of each."""
-        found = [(np.square(_sizes(p, v)).ravel() / v, np.square(d).ravel() / v) for p, d, v in cells]
-        weights = np.full(len(RELATIVE), 1 / len(RELATIVE))
+        found = [_mixture(p, d, v) for p, d, v in cells]
+        weights = np.full(len(RELATIVE) + 1, 1 / (len(RELATIVE) + 1))
         if not found:
             return cls(weights)
-        sizes, squares = (np.concatenate(each) for each in zip(*found, strict=True))
-        every = -(-len(sizes) // MOST_CELLS)
-        likelihood = _likelihood(sizes[::every], squares[::every])
+        likelihood = np.concatenate([each.likelihood for each in found], axis=1)
+        likelihood = likelihood[:, :: -(-likelihood.shape[1] // MOST_CELLS)]
         for _ in range(STEPS):
             weights = _responsibilities(weights, likelihood).mean(axis=1)
         return cls(weights)
 
-    def shrink(self, believed: Array, off: Array, variance: float) -> Array:
-        """Return the posterior mean of each cell's deviation."""
-        sizes, squares = np.square(_sizes(believed, variance)).ravel() / variance, np.square(off).ravel() / variance
-        likelihood, weights = _likelihood(sizes, squares), self.weights
+    def state(self) -> dict[str, Any]:
+        """Return the weights and the factors as plain data."""
+        return {"interactions": self.weights, "factors": self.factors.state()}
+
+    def shrink(self, believed: Array, off: Array, variance: float, noise: Array | None = None) -> Array:
+        """Return the posterior mean of each cell's deviation; ``noise`` are its variances, if they differ."""
+        cells, weights = _mixture(believed, off, variance, noise), self.weights
         for _ in range(OWN_STEPS):
-            sums = _responsibilities(weights, likelihood).sum(axis=1)
-            weights = (sums + OWN * self.weights) / (sizes.size + OWN)
-        spread = RELATIVE[:, None] * sizes
-        kept = (_responsibilities(weights, likelihood) * (spread / (1 + spread))).sum(axis=0)
-        return np.asarray(kept.reshape(off.shape) * off)
+            sums = _responsibilities(weights, cells.likelihood).sum(axis=1)
+            weights = (sums + OWN * self.weights) / (off.size + OWN)
+        found = (_responsibilities(weights, cells.likelihood) * cells.means).sum(axis=0)
+        return np.asarray(found.reshape(off.shape))
 
 
-def _sizes(believed: Array, variance: float) -> Array:
-    return np.asarray(np.maximum(believed, 0.0) + FLOOR * math.sqrt(variance))
+class _Mixture(NamedTuple):
+    """The likelihood of every cell under each component, up to a factor of the cell's own, and its posterior mean."""
+
+    likelihood: Array
+    means: Array
 
 
-def _likelihood(sizes: Array, squares: Array) -> Array:
-    """Return the density of each cell for every s_k, up to a factor of the cell's own; all in units of the noise."""
-    total = 1 + RELATIVE[:, None] * sizes
-    logs = -0.5 * (squares / total + np.log(total))
-    return np.asarray(np.exp(logs - logs.max(axis=0)))
+def _mixture(believed: Array, off: Array, variance: float, noise: Array | None = None) -> _Mixture:
+    own = np.full(off.size, variance) if noise is None else noise.ravel()
+    there, d = np.maximum(believed, 0.0).ravel(), off.ravel()
+    total = own + RELATIVE[:, None] * np.square(there + FLOOR * math.sqrt(variance))
+    empty = np.square(d + there) / own + np.log(own)
+    logs = -0.5 * np.vstack([np.square(d) / total + np.log(total), empty])
+    return _Mixture(np.exp(logs - logs.max(axis=0)), np.vstack([(1 - own / total) * d, -there]))
 
 
 def _responsibilities(weights: Array, likelihood: Array) -> Array:
-    """Return the probability of each s_k for every cell."""
+    """Return the probability of each component for every cell."""
     joint = weights[:, None] * likelihood
     return np.asarray(joint / joint.sum(axis=0))
 
@@ -104,9 +117,24 @@ def deviations(believed: Array, pair: Names, evidence: Evidence) -> tuple[Array,
 
 def pair_table(prior: InteractionPrior, believed: Array, pair: Names, evidence: Evidence) -> Array:
     """Return the estimated counts of a measured pair, with the margins of ``believed``."""
-    moved = center(prior.shrink(believed, *deviations(believed, pair, evidence)))
+    return _moved(believed, prior.shrink(believed, *deviations(believed, pair, evidence)))
+
+
+def mean_pair_table(prior: InteractionPrior, before: Array, now: Array, pair: Names, evidence: Evidence) -> Array:
+    """Return the mean of the estimates from both beliefs, that of the model before it took the pair and its own."""
+    first = pair_table(prior, before, pair, evidence)
+    variance = evidence.interaction(pair)[1]
+    if (common := prior.factors.of_pair(pair, variance)) is not None:
+        now = _moved(now, prior.shrink(now, common.off, variance, common.noise))
+    elif now is before:
+        return first
+    return np.asarray((first + pair_table(prior, now, pair, evidence)) / 2)
+
+
+def _moved(believed: Array, off: Array) -> Array:
+    """Return the counts moved by an interaction, without negative counts and with the same margins."""
     total = float(believed.sum())
-    found = np.maximum(onto_simplex(believed + moved, total), 1e-12 * total / believed.size)
+    found = np.maximum(onto_simplex(believed + center(off), total), 1e-12 * total / believed.size)
     return _rake(found, believed.sum(axis=1), believed.sum(axis=0))
 
 
