@@ -34,6 +34,7 @@ import hedgerow as hr
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 EPSILON, DELTA = 1.0, 1e-9
 FEW_VALUES, GROUP, DEPENDENT, SHOWN, SWEEPS = 24, 0.01, 0.01, 1 / 3, 30
+CLEAR, MOSTLY = 3.0, 2 / 3  # a dependence is clear above this many times its noise; then this part of it should show
 BARS = {28: (0.48, 0.50), 42: (0.27, 0.35)}  # of plain Gaussian noise: mean distance, 99th percentile of shares
 INCOME, BARS_OF_MEANS, TRIPLES = 0.005, 6.0, 10
 STORED = BUILT / "associations.json"
@@ -103,6 +104,17 @@ def on_simplex(table: NDArray[np.float64], rows: float) -> NDArray[np.float64]:
     return np.maximum(table - shifts[np.flatnonzero(largest > shifts)[-1]], 0)
 
 
+def _part(table: NDArray[np.float64]) -> float:
+    """The part of a cell's variance that is left when a table is centred."""
+    return (1 - 1 / table.shape[0]) * (1 - 1 / table.shape[1])
+
+
+def plan(true: Tables, rho: float, twice: float) -> dict[Pair, float]:
+    """The variances of the residuals of all pairs that have the least noise together, for nine tenths of the budget."""
+    scale = twice * sum(_part(t) * math.sqrt(t.size) for t in true.values()) / (1.8 * rho)
+    return {pair: scale / math.sqrt(t.size) for pair, t in true.items()}
+
+
 def without_model(true: Tables, rows: int, rho: float, twice: float, rng: np.random.Generator) -> Tables:
     """Residuals of all pairs, shrunk to independence by the energy of each and raked to noisy margins."""
     ends = dict.fromkeys(name for pair in true for name in pair)
@@ -115,14 +127,12 @@ def without_model(true: Tables, rows: int, rho: float, twice: float, rng: np.ran
         sigma = math.sqrt(twice * len(ends) * (1 - 1 / m) / (0.2 * rho))
         noise = rng.normal(0, sigma, m)
         one[name] = np.maximum(on_simplex(one[name] + noise - noise.mean(), rows), 1e-9)
-    part = {pair: (1 - 1 / t.shape[0]) * (1 - 1 / t.shape[1]) for pair, t in true.items()}
-    scale = twice * sum(part[pair] * math.sqrt(t.size) for pair, t in true.items()) / (1.8 * rho)
-    found = {}
+    found, planned = {}, plan(true, rho, twice)
     for (a, b), t in true.items():
-        variance = scale / math.sqrt(t.size)
+        variance = planned[a, b]
         alone = np.multiply.outer(one[a], one[b]) / rows
         off = centered(t + rng.normal(0, math.sqrt(variance), t.shape)) - centered(alone)
-        noise_of_cell = variance * part[a, b]
+        noise_of_cell = variance * _part(t)
         prior = max(float(np.square(off).mean()) - noise_of_cell, 0.0) * alone / alone.mean()
         table = np.maximum(on_simplex(alone + centered(prior / (prior + noise_of_cell) * off), rows), 1e-9)
         for _ in range(SWEEPS):
@@ -135,9 +145,12 @@ def without_model(true: Tables, rows: int, rho: float, twice: float, rng: np.ran
 # What is compared.
 
 
-def scores(true: Tables, found: Tables, rows: int) -> dict[str, float]:
-    """The mean distance, the 99th percentile of the worst conditional share, the error of income shares, pairs lost."""
-    distances, shares, income, lost = [], [], [], 0
+def scores(true: Tables, found: Tables, rows: int, planned: dict[Pair, float]) -> dict[str, float]:
+    """The mean distance, the 99th percentile of the worst conditional share, the error of income shares, pairs lost.
+
+    Pairs with a clear dependence are counted too, and those of them that show too little of it.
+    """
+    distances, shares, income, lost, clear, faint = [], [], [], 0, 0, 0
     for pair, t in true.items():
         h = found[pair]
         distances.append(0.5 * float(np.abs(h - t).sum()) / rows)
@@ -148,12 +161,18 @@ def scores(true: Tables, found: Tables, rows: int) -> dict[str, float]:
             income += off[:, 1].tolist()
         alone = np.multiply.outer(t.sum(axis=1), t.sum(axis=0)) / rows
         dependence = 0.5 * float(np.abs(t - alone).sum()) / rows
-        lost += dependence > DEPENDENT and 0.5 * float(np.abs(h - alone).sum()) / rows < SHOWN * dependence
+        shown = 0.5 * float(np.abs(h - alone).sum()) / rows
+        lost += dependence > DEPENDENT and shown < SHOWN * dependence
+        noise = 0.5 * t.size * math.sqrt(2 / math.pi * planned[pair] * _part(t)) / rows
+        clear += dependence > CLEAR * noise
+        faint += dependence > CLEAR * noise and shown < MOSTLY * dependence
     return {
         "distance": float(np.mean(distances)),
         "shares": float(np.quantile(shares, 0.99)),
         "income": float(np.mean(income)),
         "lost": float(lost),
+        "clear": float(clear),
+        "faint": float(faint),
     }
 
 
@@ -180,7 +199,14 @@ def universe_of(sizes: dict[str, int]) -> hr.Universe:
     )
 
 
-def ours(frame: pd.DataFrame, sizes: dict[str, int], pairs: list[Pair], neighbours: str, seed: int) -> Run:
+def ours(
+    frame: pd.DataFrame,
+    sizes: dict[str, int],
+    pairs: list[Pair],
+    neighbours: str,
+    seed: int,
+    planned: dict[Pair, float],
+) -> Run:
     """All pairs, the CPU seconds of opening, errors of random questions, and mean error / typical error by class."""
     began = time.process_time()
     session = hr.open(
@@ -222,7 +248,8 @@ def ours(frame: pd.DataFrame, sizes: dict[str, int], pairs: list[Pair], neighbou
     ]
     found["three-way"] = float(np.mean(apart))
     _means(found, session, frame, sizes, rng)
-    return found | {"scores": scores({pair: counted(frame, sizes, pair) for pair in pairs}, tables, rows)}
+    true = {pair: counted(frame, sizes, pair) for pair in pairs}
+    return found | {"scores": scores(true, tables, rows, planned)}
 
 
 def _means(
@@ -264,17 +291,18 @@ def measure(given: argparse.Namespace) -> None:
         rows = len(frame)
         for neighbours, seed in itertools.product(given.neighbours, range(given.seeds)):
             twice, rho = 2.0 if neighbours == "replace" else 1.0, hr.Budget(EPSILON, DELTA).total
+            true = {pair: counted(frame, sizes, pair) for pair in pairs}
+            planned = plan(true, rho, twice)
             for system in (given.name, *({} if given.name == "before" else OTHERS)):
                 results = _stored()
                 key = f"{name} {neighbours} {seed} {system}"
                 if key in results:
                     continue
                 if system in OTHERS:
-                    true = {pair: counted(frame, sizes, pair) for pair in pairs}
                     guessed = OTHERS[system](true, rows, rho, twice, np.random.default_rng(seed))
-                    results[key] = {"scores": scores(true, guessed, rows)}
+                    results[key] = {"scores": scores(true, guessed, rows, planned)}
                 else:
-                    results[key] = ours(frame, sizes, pairs, neighbours, seed)
+                    results[key] = ours(frame, sizes, pairs, neighbours, seed, planned)
                 print(key, results[key], flush=True)
                 STORED.write_text(json.dumps(_stored() | {key: results[key]}, indent=1))
 
@@ -307,7 +335,8 @@ def page() -> str:
         "*Distance*: total variation distance of a pair's table, mean over all pairs. *Shares*: the largest error of a",
         f"conditional share in a pair, of groups with at least {GROUP:.0%} of the rows; its 99th percentile over pairs. *Income*:",
         "mean error of the share with a high income in such a group. *Lost*: pairs whose dependence is above .01 and of",
-        "which less than a third shows. *Plain*: Gaussian noise on every pair, clipped. *No model*: residuals of all pairs,",
+        f"which less than a third shows. *Faint*: pairs whose dependence exceeds {CLEAR:g} times its noise at the plan (that of *no",
+        "model*), and of which less than two thirds shows, among those that exceed it. *Plain*: Gaussian noise on every pair, clipped. *No model*: residuals of all pairs,",
         "shrunk to independence. Both are told the number of rows and spend the whole budget on pairs; hedgerow also pays",
         "for bars, a certificate and a reserve. *Before*: hedgerow before all pairs were measured, one seed.",
         "",
@@ -349,15 +378,15 @@ def _census(results: dict[str, Run]) -> list[str]:
             "",
             f"**{columns} columns, {neighbours}**, {math.comb(columns, 2)} pairs, seeds: {seeds}, opening {mine['cpu']:.0f} s of CPU",
             "",
-            "| | distance | of plain | shares | of plain | income | lost |",
-            "|---|---:|---:|---:|---:|---:|---:|",
+            "| | distance | of plain | shares | of plain | income | lost | faint |",
+            "|---|---:|---:|---:|---:|---:|---:|---:|",
         ]
         for system, each in found.items():
             if each is not None:
                 m, b = each[0]["scores"], base[0]["scores"]
                 lines.append(
                     f"| {system} | {m['distance']:.4f} | {m['distance'] / b['distance']:.3f} | {m['shares']:.3f} | "
-                    f"{m['shares'] / b['shares']:.3f} | {m['income']:.4f} | {m['lost']:.1f} |"
+                    f"{m['shares'] / b['shares']:.3f} | {m['income']:.4f} | {m['lost']:.1f} | {_faint(m)} |"
                 )
         m, b, wanted = mine["scores"], base[0]["scores"], (*BARS[columns], INCOME, 0.0)
         got = (m["distance"] / b["distance"], m["shares"] / b["shares"], m["income"], m["lost"])
@@ -369,8 +398,8 @@ def _census(results: dict[str, Run]) -> list[str]:
 
 def _others(results: dict[str, Run]) -> list[str]:
     lines = [
-        "| | seeds | distance | no model | before | shares | no model | before | conjunctions | three-way | CPU | lost |",
-        "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|",
+        "| | seeds | distance | no model | before | shares | no model | before | conjunctions | three-way | CPU | lost | faint |",
+        "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|",
     ]
     for name in TABLES:
         mine, alone, before = (_mean(results, name, "add-remove", s) for s in ("hedgerow", "no model", "before"))
@@ -384,8 +413,13 @@ def _others(results: dict[str, Run]) -> list[str]:
         for key, most in (("conjunctions", 1.03), ("three-way", 1.03), ("cpu", 1.3)):
             ratio = m[key] / b[key]
             cells.append(_marked(f"{ratio:.2f}", ratio <= most))
-        lines.append("| " + " | ".join([*cells, f"{m['scores']['lost']:.1f}"]) + " |")
-    return [*lines, "", "The last columns but one are relative to *before*."]
+        lines.append("| " + " | ".join([*cells, f"{m['scores']['lost']:.1f}", _faint(m["scores"])]) + " |")
+    return [*lines, "", "Conjunctions, three-way tables and CPU are relative to *before*."]
+
+
+def _faint(mean: dict[str, float]) -> str:
+    """The mean number of clear pairs that show too little, and of all clear pairs."""
+    return _marked(f"{mean['faint']:.1f} of {mean['clear']:.0f}", mean["faint"] == 0)
 
 
 def _typical(results: dict[str, Run]) -> list[str]:
