@@ -23,7 +23,7 @@ from hedgerow.query.counts import MarginalRespondent
 from hedgerow.query.linear import Linear, LinearRespondent
 from hedgerow.query.support import Support
 
-FIT_VERSION = "1"
+FIT_VERSION = "2"
 """The version of the rule that fits a hypothesis to entries. Raise it where the same entries give other answers.
 
 Every ledger notes the version that it was begun with. tests/ledger/test_stored_ledgers.py compares the fit of stored

@@ -266,9 +266,11 @@ def _read_practical(universe: Universe, record: Json, rows: int | None) -> Pract
 def _require_learned(universe: Universe, record: Json) -> None:
     """Refuse what was learned if its tables do not fit the universe and one another, or the memory limit."""
     if isinstance(record, dict):
-        record = {"interactions": None, **record}  # older files lack it
-    merging, measurements, layouts, sets, queries, theta, priors, overview, interactions = fields(
-        record, "merging", "measurements", "layouts", "sets", "queries", "theta", "priors", "overview", "interactions"
+        record = {"interactions": None, "factors": None, **record}  # older files lack them
+    merging, measurements, layouts, sets, queries, theta, priors, overview, interactions, factors = fields(
+        record,
+        *("merging", "measurements", "layouts", "sets", "queries", "theta", "priors", "overview", "interactions"),
+        "factors",
     )
     groups = _require_merging(universe, merging)
     measured = read_list("measurements", measurements)
@@ -295,9 +297,24 @@ def _require_learned(universe: Universe, record: Json) -> None:
         read_table("A prior", prior, shape)
     read_count("overview", overview, len(measured))
     if interactions is not None:
-        weights = read_table("interactions", interactions, (len(RELATIVE),))
+        # Without factors, the weights are those of an earlier fit, which knew of no empty cells.
+        weights = read_table("interactions", interactions, (len(RELATIVE) + (factors is not None),))
         if (weights < 0).any() or not np.isclose(weights.sum(), 1.0):
             refuse("interactions", "weights that add up to 1", "others")
+    if factors is not None:
+        _require_factors(sum(groups.shape), factors)
+
+
+def _require_factors(values: int, record: Json) -> None:
+    """Refuse common factors that are not of this number of values."""
+    vectors, signs, kept = fields(record, "vectors", "signs", "kept")
+    directions = read_array(signs, "float64")
+    if directions.ndim != 1 or directions.size > values or not np.isin(directions, (-1.0, 1.0)).all():
+        refuse("signs", "-1 or 1 for each direction", "others")
+    read_table("vectors", vectors, (values, directions.size))
+    shares = read_table("kept", kept, (values,))
+    if (shares < 0).any() or (shares > 1 + 1e-6).any():
+        refuse("kept", "shares between 0 and 1", "others")
 
 
 def _require_merging(universe: Universe, record: Json) -> Universe:

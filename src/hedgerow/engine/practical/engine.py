@@ -351,7 +351,10 @@ def build_practical_engine(
                 beside = 0.0
             one_by_one = _is_charged_one_by_one(ledger)
             may_plan = not (pay_for_hits and kept > 0)  # no planned noise beside rounds of hits
-            fitting = prefit(data, noise, wanted, allowance, rows, model_cells, prior, beside, one_by_one, may_plan)
+            with_singles = _began_with_singles(ledger)
+            fitting = prefit(
+                data, noise, wanted, allowance, rows, model_cells, prior, beside, one_by_one, may_plan, with_singles
+            )
             learned = fitting.run(everything=everything)
             estimate = learned.rows
             next_prior: BlockPrior | None = learned.as_prior()
@@ -420,6 +423,7 @@ def prefit(
     beside: float = 0.0,
     one_by_one: bool = False,
     may_plan: bool = True,
+    began_with_singles: bool = False,
 ) -> Prefit:
     """Measure the wide attributes, merge their rare values, and return the prefit on the resulting groups."""
     merging, measurements = merging_of(data, noise, allowance)
@@ -428,7 +432,17 @@ def prefit(
         learned.add_values(measurement)
     on_groups = workload.on(merging.inner)
     return Prefit(
-        merging.view(data), noise, on_groups, allowance, rows, learned, model_cells, beside, one_by_one, may_plan
+        merging.view(data),
+        noise,
+        on_groups,
+        allowance,
+        rows,
+        learned,
+        model_cells,
+        beside,
+        one_by_one,
+        may_plan,
+        began_with_singles,
     )
 
 
@@ -438,6 +452,16 @@ def _is_charged_one_by_one(ledger: Ledger) -> bool:
         if entry.why == "prefit: residuals":
             return False
         if entry.why == "prefit: residual" and entry.about.get("attributes"):
+            return True
+    return False
+
+
+def _began_with_singles(ledger: Ledger) -> bool:
+    """Return True if the ledger holds tables of an opening whose first ones were those of single attributes."""
+    for entry in ledger.entries():
+        if entry.why == "prefit: residuals":
+            return False
+        if entry.why == "prefit: marginal" and entry.about.get("attributes"):
             return True
     return False
 

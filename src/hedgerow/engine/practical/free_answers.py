@@ -168,10 +168,7 @@ class FittedModel:
                     f"{len(residuals)}. Restore the ledger from a copy."
                 )
             made.overview = Overview(inner, residuals[:count], rows)
-        weights = state.get("interactions")  # where all pairs were measured
-        if weights is not None:
-            factors = CommonFactors.restore(dict(zip(inner.names, inner.shape, strict=True)), state.get("factors"))
-            made.interactions = InteractionPrior(np.asarray(weights), factors)
+        made.interactions = InteractionPrior.restore(dict(zip(inner.names, inner.shape, strict=True)), state)
         sets = [tuple(names) for names in state["sets"]]
         made.model = LogLinear(inner, sets, {query.key: query for query in state["queries"]})
         made.model.settle(state["theta"].copy())
@@ -261,7 +258,9 @@ class FittedModel:
         """Fit what the measured pairs have in common (``interactions``)."""
         tables = PairTables(dict(zip(self.merging.inner.names, self.merging.inner.shape, strict=True)))
         matrix = tables.pair_matrix(self.model.tree, self.model.beliefs())
-        cells, off, variances = [], {}, {}
+        cells: list[tuple[Array, Array, float]] = []
+        off: dict[Names, Array] = {}
+        variances: dict[Names, float] = {}
         for pair in (s for s in self.evidence.sets if len(s) == 2):
             believed = with_margins(tables.block(matrix, pair), pair, self.evidence, self.rows)
             off[pair], variances[pair] = deviations(believed, pair, self.evidence)

@@ -50,7 +50,9 @@ class CommonFactors:
         return cls({}, np.zeros((0, 0)), np.zeros(0), np.zeros(0))
 
     @classmethod
-    def fit(cls, sizes: Mapping[str, int], off: Mapping[Names, Array], variances: Mapping[Names, float]) -> CommonFactors:
+    def fit(
+        cls, sizes: Mapping[str, int], off: Mapping[Names, Array], variances: Mapping[Names, float]
+    ) -> CommonFactors:
         """Find the factors of the pairs' deviations ``off``, whose cells have noise of these variances."""
         logs: dict[str, list[float]] = {name: [] for name in sizes}
         for pair, variance in variances.items():

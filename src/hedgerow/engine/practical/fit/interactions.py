@@ -24,7 +24,7 @@ Everything here is a function of released values.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -61,6 +61,18 @@ class InteractionPrior:
         for _ in range(STEPS):
             weights = _responsibilities(weights, likelihood).mean(axis=1)
         return cls(weights)
+
+    @classmethod
+    def restore(cls, sizes: Mapping[str, int], state: Mapping[str, Any]) -> InteractionPrior | None:
+        """Rebuild the prior that ``state`` described; None where not all pairs were measured.
+
+        The states of earlier fits have no factors, and no probability of empty cells.
+        """
+        if (weights := state.get("interactions")) is None:
+            return None
+        weights = np.asarray(weights)
+        weights = np.append(weights, np.zeros(len(RELATIVE) + 1 - len(weights)))
+        return cls(weights, CommonFactors.restore(sizes, state.get("factors")))
 
     def state(self) -> dict[str, Any]:
         """Return the weights and the factors as plain data."""

@@ -76,7 +76,8 @@ OVERVIEW_OF_ALL = 0.02
 STEPS_OF_MULTIPLES, MOST_MULTIPLE = 64, 2**20  # the smallest of the whole numbers k_s, and their limit
 ROWS_SHARE = 0.005  # share that measures n, where n is private and needed first
 # An overview of pairs that one model cannot hold: largest noise (total variation distance) and number of pairs.
-OVERVIEW_NOISE, OVERVIEW_PAIRS = 0.05, 5_000
+OVERVIEW_NOISE, OVERVIEW_PAIRS = 0.1, 5_000
+EARLIER_OVERVIEW_NOISE = 0.05  # the same in ledgers whose opening began with single attributes
 # The same in ledgers whose overview was charged one by one.
 FIRST_OVERVIEW_NOISE, FIRST_OVERVIEW_PAIRS = 0.0005, 1_000
 FIRST_PART_CELLS, FIRST_PARTS_ROUNDS = 50_000, 3
@@ -127,6 +128,7 @@ class Prefit:
         beside: float = 0.0,
         one_by_one: bool = False,
         may_plan: bool = True,
+        began_with_singles: bool = False,
     ) -> None:
         """Prepare a prefit of ``workload`` that spends ``allowance``.
 
@@ -134,6 +136,7 @@ class Prefit:
         model. ``beside`` is the amount of Gaussian noise that is charged to the same planned share, but not by the
         prefit. With ``one_by_one``, an overview is charged as in ledgers that were begun before it was one event.
         Without ``may_plan`` no noise is planned, because the ledger will be charged for what excludes it.
+        With ``began_with_singles``, the ledger holds an opening that measured single attributes, and no overview, first.
         """
         self._data, self._noise = data, noise
         self._budget, self._universe = allowance.budget, data.universe
@@ -148,6 +151,7 @@ class Prefit:
         self._ranged: set[str] = set()
         self._grid_rows = rows  # as many rows as a grid must hold: n, or its released estimate once an overview has one
         self._one_by_one, self._may_plan = one_by_one, may_plan
+        self._most_noise = min(EARLIER_OVERVIEW_NOISE, OVERVIEW_NOISE) if began_with_singles else OVERVIEW_NOISE
         self._overviews: list[Measurement] = []
         self._in_parts = False  # True if the pairs of the workload do not fit one model
         self._has_parts = False  # True after an overview whose pairs one model does not hold
@@ -300,7 +304,7 @@ class Prefit:
             for s, k in zip(sets, times, strict=True)
             if len(s) == 2
         ]
-        return 0.5 * float(np.mean(noise)) <= OVERVIEW_NOISE * self.learned.rows
+        return 0.5 * float(np.mean(noise)) <= self._most_noise * self.learned.rows
 
     def _was_worth_an_overview(self, pairs: list[Names]) -> bool:
         """Return the rule of ledgers whose overviews are charged one by one."""
