@@ -12,6 +12,7 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.engine.practical.contrasts import along
+from hedgerow.engine.practical.fit.common_factors import CommonFactors
 from hedgerow.engine.practical.fit.interactions import InteractionPrior, onto_simplex
 from hedgerow.engine.practical.fit.residuals import coordinates
 from hedgerow.engine.practical.free_answers import FittedModel
@@ -124,6 +125,90 @@ def test_noise_is_shrunk_away_and_what_stands_out_of_it_is_kept() -> None:
     loud = prior.shrink(believed, signal + noise[0], 3600.0)
     assert np.abs(loud - signal).mean() < 0.5 * np.abs(noise[0]).mean()
     assert loud[2, 3] > 700 and loud[5, 7] < -150
+
+
+def test_an_empty_cell_is_found_empty_where_most_cells_are_as_believed() -> None:
+    rng = np.random.default_rng(0)
+    believed = np.full((10, 20), 300.0)
+    true = believed.copy()
+    true[:, ::5] = 0.0
+    off = true - believed + rng.normal(0, 60, believed.shape)
+    found = believed + InteractionPrior.fit([(believed, off, 3600.0)]).shrink(believed, off, 3600.0)
+    assert np.abs(found[:, ::5]).mean() < 0.4 * np.abs(believed + off)[:, ::5].mean()
+
+
+def deviations_of_pairs(directions: int) -> tuple[dict[str, int], dict, dict, dict]:
+    """True deviations of all pairs along a few common directions, the same with noise, and its variances."""
+    rng = np.random.default_rng(2)
+    sizes = {f"a{i}": 4 + i for i in range(8)}
+    scores = {name: 40 * rng.normal(size=(size, directions)) / np.sqrt(size) for name, size in sizes.items()}
+    pairs = list(itertools.combinations(sizes, 2))
+    true = {(a, b): scores[a] @ scores[b].T for a, b in pairs}
+    variances = {(a, b): 3e3 / math.sqrt(sizes[a] * sizes[b]) for a, b in pairs}
+    noisy = {pair: t + rng.normal(0, math.sqrt(variances[pair]), t.shape) for pair, t in true.items()}
+    return sizes, true, noisy, variances
+
+
+def test_common_directions_of_all_pairs_are_found_and_noise_has_hardly_any() -> None:
+    sizes, true, noisy, variances = deviations_of_pairs(2)
+    factors = CommonFactors.fit(sizes, noisy, variances)
+    off, wanted, expected = 0.0, 0.0, 0.0
+    for pair, t in true.items():
+        common = factors.of_pair(pair, variances[pair])
+        off += np.square(common.off - t).sum()
+        wanted += np.square(noisy[pair] - t).sum()
+        expected += common.noise.sum()
+    assert off < 0.6 * wanted
+    assert expected < off < 4 * expected  # the noise that is said to be left, and what no direction of theirs explains
+    alone = CommonFactors.fit(sizes, {pair: noisy[pair] - t for pair, t in true.items()}, variances)
+    assert len(alone.signs) <= 1
+
+
+def test_common_factors_change_little_where_deviations_do() -> None:
+    """Directions may turn and change places; what they say of a pair may not."""
+    sizes, _, noisy, variances = deviations_of_pairs(3)
+    moved = {pair: t + 1e-7 * (-1) ** np.arange(t.size).reshape(t.shape) for pair, t in noisy.items()}
+    first, second = CommonFactors.fit(sizes, noisy, variances), CommonFactors.fit(sizes, moved, variances)
+    for pair, variance in variances.items():
+        a, b = first.of_pair(pair, variance), second.of_pair(pair, variance)
+        np.testing.assert_allclose(a.off, b.off, atol=1e-4)
+        np.testing.assert_allclose(a.noise, b.noise, atol=1e-4)
+
+
+def test_the_prior_of_an_earlier_fit_has_no_empty_cells_and_no_factors() -> None:
+    weights = np.full(13, 1 / 13)
+    prior = InteractionPrior.restore({"a": 2}, {"interactions": weights})
+    assert prior.weights.tolist() == [*weights, 0.0] and not len(prior.factors.signs)
+    assert InteractionPrior.restore({"a": 2}, {}) is None
+
+
+class Interrupted(Exception):
+    pass
+
+
+def test_an_opening_that_began_with_single_attributes_goes_on_with_them(monkeypatch, tmp_path) -> None:
+    """An earlier version measured all pairs only where there is less noise."""
+
+    def opened(ledger: str) -> hr.Session:
+        budget = hr.Budget(1, 1e-9, "replace")
+        return hr.open(
+            table(), universe=hr.Universe.from_json(SIZES), budget=budget, seed=3, progress=False, ledger=ledger
+        )
+
+    monkeypatch.setattr(prefit, "OVERVIEW_CELLS", 0)
+    url, refit = f"sqlite:///{tmp_path}/begun.ledger", FittedModel.refit
+    with monkeypatch.context() as earlier:
+        earlier.setattr(prefit, "OVERVIEW_NOISE", 0.0)
+        earlier.setattr(FittedModel, "refit", lambda *given: (_ for _ in ()).throw(Interrupted))
+        with pytest.raises(Interrupted):
+            opened(url)
+    assert FittedModel.refit is refit
+    monkeypatch.setattr(prefit, "EARLIER_OVERVIEW_NOISE", 0.0)
+    again, fresh = opened(url), opened(f"sqlite:///{tmp_path}/fresh.ledger")
+    assert not any(entry.why == "prefit: residuals" for entry in again.log)
+    assert any(entry.why == "prefit: residuals" for entry in fresh.log)
+    again.close()
+    fresh.close()
 
 
 @pytest.mark.parametrize("seed", range(5))
