@@ -29,9 +29,9 @@ ORDINARY = listed(
     absolute account accountant adversary aggregate alias amount analyst appending application approval array askable
     association author auto axis balance ball behind best binding body book box broken cache call candidate case
     cashier category chain choice clause close coder combination commit config conjunction connection content contrast
-    contribution convex copyable correlation cover csv cursor custom database dataset date descent desk dialect
+    contribution convex copyable correlation cover csv cursor custom database dataset date descent desk deviation dialect
     difference digit discovery distribution dp drafting draw drawing durable effect end endpoint entropy erratum
-    estimate euclidean exceeded exploration exponential extra family feature file filter finding fit flag fold forest
+    estimate euclidean exceeded exploration exponential extra factor family feature file filter finding fit flag fold forest
     form frame function gap gateway gaussian general goal group head hinge histogram history holdout host huber index
     input inspection instance integer job journal judge knowledge laplace large lasso limit line linear list lock
     logistic lost mark mean median meter metric metrics minimize minimum mixture model move moved name need needed

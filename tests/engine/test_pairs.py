@@ -12,8 +12,7 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.engine.practical.contrasts import along
-from hedgerow.engine.practical.fit.common_factors import CommonFactors
-from hedgerow.engine.practical.fit.interactions import InteractionPrior, onto_simplex
+from hedgerow.engine.practical.fit.interactions import CommonFactors, InteractionPrior, onto_simplex
 from hedgerow.engine.practical.fit.residuals import coordinates
 from hedgerow.engine.practical.free_answers import FittedModel
 from hedgerow.engine.practical.measure import prefit

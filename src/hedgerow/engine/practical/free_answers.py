@@ -19,9 +19,9 @@ from hedgerow.data import exact_counts
 from hedgerow.engine.practical.bars.count_bars import CountBars
 from hedgerow.engine.practical.bars.merged_bars import MergedBars
 from hedgerow.engine.practical.certificate.certified_bounds import CertifiedCounts
-from hedgerow.engine.practical.fit.common_factors import CommonFactors
 from hedgerow.engine.practical.fit.corrections import CorrectedHypothesis, Corrections
 from hedgerow.engine.practical.fit.interactions import (
+    CommonFactors,
     InteractionPrior,
     deviations,
     pair_table,

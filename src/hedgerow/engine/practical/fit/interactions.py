@@ -16,9 +16,21 @@ The result is moved to the nearest table without negative counts and raked to th
 estimated counts of single attributes.
 
 A pair is estimated so from two beliefs: that of the model before it took the pair, and the model's own table moved by
-what all pairs show together (``common_factors``). The two err in different cells, so their mean errs less than either.
+what the deviations of all pairs have in common (``CommonFactors``). The two err in different cells, so their mean errs
+less than either.
 
-Everything here is a function of released values.
+    D       the deviations of all pairs from what the model believes, as one symmetric matrix over the values of all
+            attributes; each attribute's rows are divided by a number s_a, so that all noise is about alike
+    U, λ    its eigenvectors and eigenvalues
+    e       the edge of the noise: noise alone has hardly an eigenvalue beyond e = 2·√(largest sum of variances in a row)
+
+Values that deviate from the model mostly do so alike in many pairs: what explains one deviation of an attribute
+explains others. So the matrix of true deviations has few large eigenvalues, and noise spreads over all of them. An
+eigenvalue becomes sign(λ)·√(λ² − e²), and 0 within the edge: the shrinkage that is optimal in mean square for a matrix
+of few directions in noise (Gavish & Donoho, "Optimal shrinkage of singular values", 2017). Of a cell's noise the part
+h_i + h_j − h_i·h_j is left, h_i the kept share of the unit vector of value i.
+
+Everything here is a function of released values, and continuous in them.
 """
 
 from __future__ import annotations
@@ -31,15 +43,92 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hedgerow._types import Array, Names
-from hedgerow.engine.practical.fit.common_factors import CommonFactors
 from hedgerow.engine.practical.fit.residuals import Evidence, center
 
 RELATIVE: Array = np.array([0.0, *(4.0 ** np.arange(-8, 4))])  # s_k
 FLOOR = 0.5  # part of the noise's standard deviation by which every cell counts as larger
 STEPS, OWN_STEPS = 30, 15  # steps of expectation maximization, for all pairs and for one
 OWN = 3.0  # number of cells for which the prior of all pairs counts when the mixture of one pair is fitted
+LEAST_NOISE = 1e-3  # least part of a cell's noise that is taken to be left
 MOST_CELLS = 200_000  # most cells that the mixture of all pairs is fitted to
 SWEEPS, AGREES = 60, 1e-9  # most raking sweeps of a pair, and when they end
+
+
+class CommonDeviations(NamedTuple):
+    """The deviations of a pair's cells by the common factors, and the variance of their noise."""
+
+    off: Array
+    noise: Array
+
+
+@dataclass(frozen=True, eq=False)
+class CommonFactors:
+    """The kept directions: their ``vectors`` and ``signs``, and the ``kept`` share h of every value."""
+
+    sizes: Mapping[str, int]
+    vectors: Array
+    signs: Array
+    kept: Array
+
+    @classmethod
+    def none(cls) -> CommonFactors:
+        """Return factors of no attribute."""
+        return cls({}, np.zeros((0, 0)), np.zeros(0), np.zeros(0))
+
+    @classmethod
+    def fit(
+        cls, sizes: Mapping[str, int], off: Mapping[Names, Array], variances: Mapping[Names, float]
+    ) -> CommonFactors:
+        """Find the factors of the pairs' deviations ``off``, whose cells have noise of these variances."""
+        logs: dict[str, list[float]] = {name: [] for name in sizes}
+        for pair, variance in variances.items():
+            for name in pair:
+                logs[name].append(0.5 * math.log(variance))
+        means = {name: math.fsum(each) / len(each) for name, each in logs.items() if each}
+        half = math.fsum(means.values()) / max(len(means), 1) / 2
+        scale = {name: math.exp(means.get(name, half) - half) for name in sizes}
+        place = _places(sizes)
+        matrix = np.zeros((sum(sizes.values()),) * 2)
+        spread = dict.fromkeys(sizes, 0.0)
+        for (a, b), table in off.items():
+            unit = scale[a] * scale[b]
+            matrix[place[a], place[b]] = table / unit
+            matrix[place[b], place[a]] = table.T / unit
+            spread[a] += variances[a, b] / unit**2 * sizes[b]
+            spread[b] += variances[a, b] / unit**2 * sizes[a]
+        edge = 4 * max(spread.values(), default=0.0)
+        values, vectors = np.linalg.eigh(matrix)
+        beyond = np.square(values) > edge
+        values, vectors = values[beyond], vectors[:, beyond]
+        shrunk = np.sqrt(np.square(values) - edge)
+        kept = np.square(vectors) @ (shrunk / np.abs(values))
+        rows = np.concatenate([np.full(size, scale[name]) for name, size in sizes.items()] or [np.zeros(0)])
+        return cls(sizes, rows[:, None] * vectors * np.sqrt(shrunk), np.sign(values), kept)
+
+    @classmethod
+    def restore(cls, sizes: Mapping[str, int], state: Mapping[str, Any] | None) -> CommonFactors:
+        """Rebuild the factors that ``state`` described; without them there are none."""
+        return cls.none() if state is None else cls(sizes, state["vectors"], state["signs"], state["kept"])
+
+    def state(self) -> dict[str, Any]:
+        """Return the factors as plain data."""
+        return {"vectors": self.vectors, "signs": self.signs, "kept": self.kept}
+
+    def of_pair(self, pair: Names, variance: float) -> CommonDeviations | None:
+        """Return what the factors say of a pair whose cells have noise of this variance; None without factors."""
+        if not len(self.signs):
+            return None
+        place = _places(self.sizes)
+        a, b = place[pair[0]], place[pair[1]]
+        left = self.kept[a][:, None] + self.kept[b] - np.multiply.outer(self.kept[a], self.kept[b])
+        off = (self.vectors[a] * self.signs) @ self.vectors[b].T
+        return CommonDeviations(off, np.maximum(left, LEAST_NOISE) * variance)
+
+
+def _places(sizes: Mapping[str, int]) -> dict[str, slice]:
+    """Return the rows of each attribute's values."""
+    ends = np.cumsum([0, *sizes.values()]).tolist()
+    return {name: slice(first, last) for name, first, last in zip(sizes, ends, ends[1:], strict=False)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,7 +218,7 @@ def deviations(believed: Array, pair: Names, evidence: Evidence) -> tuple[Array,
 
 def pair_table(prior: InteractionPrior, believed: Array, pair: Names, evidence: Evidence) -> Array:
     """Return the estimated counts of a measured pair, with the margins of ``believed``."""
-    return _moved(believed, prior.shrink(believed, *deviations(believed, pair, evidence)))
+    return _move_table(believed, prior.shrink(believed, *deviations(believed, pair, evidence)))
 
 
 def mean_pair_table(prior: InteractionPrior, before: Array, now: Array, pair: Names, evidence: Evidence) -> Array:
@@ -137,13 +226,13 @@ def mean_pair_table(prior: InteractionPrior, before: Array, now: Array, pair: Na
     first = pair_table(prior, before, pair, evidence)
     variance = evidence.interaction(pair)[1]
     if (common := prior.factors.of_pair(pair, variance)) is not None:
-        now = _moved(now, prior.shrink(now, common.off, variance, common.noise))
+        now = _move_table(now, prior.shrink(now, common.off, variance, common.noise))
     elif now is before:
         return first
     return np.asarray((first + pair_table(prior, now, pair, evidence)) / 2)
 
 
-def _moved(believed: Array, off: Array) -> Array:
+def _move_table(believed: Array, off: Array) -> Array:
     """Return the counts moved by an interaction, without negative counts and with the same margins."""
     total = float(believed.sum())
     found = np.maximum(onto_simplex(believed + center(off), total), 1e-12 * total / believed.size)
