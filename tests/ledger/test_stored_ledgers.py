@@ -116,7 +116,9 @@ def test_a_later_fit_says_so_repeats_what_is_recorded_and_answers_the_rest_itsel
     read(url).accept_version()
     monkeypatch.setattr("hedgerow.opening.FIT_VERSION", "99")
     monkeypatch.setattr(FittedModel, "refit", lambda self, *steps, **given: None)
-    with pytest.warns(hr.FitChangedWarning, match="Found fit 99, where the ledger notes fit 1. Recorded answers repeat"):
+    with pytest.warns(
+        hr.FitChangedWarning, match="Found fit 99, where the ledger notes fit 1. Recorded answers repeat"
+    ):
         session = stored.opened(url)
     assert stored.spent(session) == was["spent"]
     assert stored.answers(session) == was["answers"] and stored.spent(session) == was["spent"]

@@ -168,7 +168,8 @@ class FittedModel:
                     f"{len(residuals)}. Restore the ledger from a copy."
                 )
             made.overview = Overview(inner, residuals[:count], rows)
-        made.interactions = InteractionPrior.restore(dict(zip(inner.names, inner.shape, strict=True)), state)
+        if state.get("interactions") is not None:  # where all pairs were measured
+            made.interactions = InteractionPrior.restore(dict(zip(inner.names, inner.shape, strict=True)), state)
         sets = [tuple(names) for names in state["sets"]]
         made.model = LogLinear(inner, sets, {query.key: query for query in state["queries"]})
         made.model.settle(state["theta"].copy())

@@ -152,14 +152,12 @@ class InteractionPrior:
         return cls(weights)
 
     @classmethod
-    def restore(cls, sizes: Mapping[str, int], state: Mapping[str, Any]) -> InteractionPrior | None:
-        """Rebuild the prior that ``state`` described; None where not all pairs were measured.
+    def restore(cls, sizes: Mapping[str, int], state: Mapping[str, Any]) -> InteractionPrior:
+        """Rebuild the prior that ``state`` described.
 
         The states of earlier fits have no factors, and no probability of empty cells.
         """
-        if (weights := state.get("interactions")) is None:
-            return None
-        weights = np.asarray(weights)
+        weights = np.asarray(state["interactions"])
         weights = np.append(weights, np.zeros(len(RELATIVE) + 1 - len(weights)))
         return cls(weights, CommonFactors.restore(sizes, state.get("factors")))
 
