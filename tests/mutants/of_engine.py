@@ -457,6 +457,21 @@ practical(
     "engine/test_pairs.py::test_the_precision_of_a_pair_follows_its_cells_and_the_fewer_of_its_values",
 )  # fmt: skip
 practical(
+    "JS13", "fit/interactions.py::CommonFactors.fit", "noise is taken for what all pairs have in common",
+    "edge = 4 * max(", "edge = 0 * max(",
+    "engine/test_pairs.py::test_common_directions_of_all_pairs_are_found_and_noise_has_hardly_any",
+)  # fmt: skip
+practical(
+    "JS14", "fit/interactions.py::_mixture", "an empty cell is believed to have rows",
+    "np.square(d + there) / own", "np.square(d - there) / own",
+    "engine/test_pairs.py::test_an_empty_cell_is_found_empty_where_most_cells_are_as_believed",
+)  # fmt: skip
+practical(
+    "JS15", "engine.py::_began_with_singles", "an opening that began in one way goes on in another",
+    "        return True", "        return False",
+    "engine/test_pairs.py::test_an_opening_that_began_with_single_attributes_goes_on_with_them",
+)  # fmt: skip
+practical(
     "JS12", "measure/prefit.py::Prefit._one_way_marginals", "what measured n is spent again, and the last tables find nothing left",
     "share = ONE_WAY_SHARE - (1 - self._allowance.left / self._whole)", "share = ONE_WAY_SHARE",
     "privacy/test_planned.py::test_a_prefit_without_an_overview_plans_all_but_its_choices",
