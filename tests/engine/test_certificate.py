@@ -131,7 +131,8 @@ def test_a_row_moves_the_number_by_one_whatever_is_allowed_and_no_more(neighbour
 
 @pytest.mark.parametrize("neighbours", ["replace", "add-remove"])
 def test_a_row_moves_what_means_are_made_of_by_one_and_no_more(neighbours) -> None:
-    """In whole steps, rounded down; a row that goes from one end of a number to the other within a value moves it by a whole one."""
+    """In whole steps, rounded down; a row that goes from one end of a number to the other within a value moves it by a whole one, and so
+    does one that comes at the end that is farther from the place."""
     rng, bits, moves = np.random.default_rng(7), 3, []
     for _ in range(60):
         shape = (int(rng.integers(2, 6)), int(rng.integers(1, 4)))
@@ -141,6 +142,8 @@ def test_a_row_moves_what_means_are_made_of_by_one_and_no_more(neighbours) -> No
         if shape[axis] == 1:
             continue
         places = rng.integers(0, PLACES + 1, shape[1 - axis])
+        farthest = np.maximum(places, PLACES - places) if neighbours == "add-remove" else np.full_like(places, PLACES)
+        allowed = rng.integers(0, 40 << bits, shape[1 - axis])
         u = np.linspace(0, 1, shape[axis])
         near = table.copy()
         k = int(rng.integers(0, shape[1 - axis]))
@@ -148,15 +151,16 @@ def test_a_row_moves_what_means_are_made_of_by_one_and_no_more(neighbours) -> No
         near[last] += 1 << bits
         if neighbours == "replace":
             near[first] -= 1 << bits
-        found = [largest_of_means(each, axis, places) for each in (table, near)]
+        found = [largest_of_means(each, axis, places, farthest, allowed) for each in (table, near)]
         for each, largest in zip((table, near), found, strict=True):
             lines = np.moveaxis(each, axis, -1)
-            by_hand = max(abs(float((u - c / PLACES) @ line)) for c, line in zip(places, lines, strict=True))
+            sums = [abs(float((u - c / PLACES) @ line)) for c, line in zip(places, lines, strict=True)]
+            by_hand = max(s / f * PLACES - a for s, f, a in zip(sums, farthest, allowed, strict=True))
             assert by_hand - 1 - 1e-6 <= largest <= by_hand + 1e-6
         moves.append(abs(found[0] - found[1]))
-    assert max(moves) <= 1 << bits and max(moves) >= (1 << bits) * (1 if neighbours == "replace" else 0.9) - 1
-    huge = np.array([[2**60, -(2**60)], [-(2**60), 2**60]])
-    assert largest_of_means(huge, 0, np.array([0, PLACES])) == 2**60
+    assert (1 << bits) - 1 <= max(moves) <= 1 << bits
+    huge, alike = np.array([[2**60, -(2**60)], [-(2**60), 2**60]]), np.full(2, PLACES)
+    assert largest_of_means(huge, 0, np.array([0, PLACES]), alike, np.array([5, 7])) == 2**60 - 5
 
 
 def test_expected_errors_grow_with_the_cells_that_matter_and_a_question_has_the_least_of_its_lines() -> None:
@@ -337,38 +341,63 @@ def test_any_weights_are_within_what_is_certified() -> None:
 
 @pytest.mark.parametrize("budget", BUDGETS, ids=repr)
 def test_means_within_one_value_have_the_bar_of_what_they_are_made_of(budget) -> None:
-    """At the place that was certified by M, elsewhere by what the value's own count may be off besides; what is no such line has none of it."""
+    """At the place that was certified by its allowance and L, elsewhere by what the value's own count may be off besides; what is no such line
+    has no bar of this kind."""
     data = table()
-    made = opened(data, budget)._engine.knowledge.certified
+    known = opened(data, budget)._engine.knowledge
+    made = known.certified
     high, low, narrower = made.rows.high, made.rows.estimate, 0
+    low_is_high = made.rows.low == made.rows.high
     for number, other in itertools.permutations(UNIVERSE.names, 2):
         if not UNIVERSE[number].ordered:
             continue
         names = UNIVERSE.order({number, other})
         axis = names.index(number)
         u = np.linspace(0, 1, UNIVERSE[number].size)
+        places, farthest, allowed = made.sums_of_means(names, axis)
+        rows = 1.0 if low_is_high else np.maximum(places, 64 - places) / 64
+        np.testing.assert_array_equal(farthest / 64, np.broadcast_to(rows, places.shape))
+        of_sums = farthest / 64 * np.maximum(0.0, allowed / 2**made.bits + made.means)
+        assert made.farthest_of_means(names) >= of_sums.max() + made.rounding[names] - 1e-9
         for k in range(UNIVERSE[other].size):
-            place = made.places(names, axis)[k] / 64
+            place = places[k] / 64
             for c, gamma, slope in ((place, 0.5, 0.5), (place, 0.3, -0.3), (0.9 * place + 0.05, 0.5, 0.4)):
                 lines = np.full((UNIVERSE[other].size, u.size), gamma)
                 lines[k] += slope * (u - c)
                 query = Linear.from_table(UNIVERSE, names, np.moveaxis(lines, -1, axis))
                 one = Linear.product(UNIVERSE, {other: np.arange(UNIVERSE[other].size) == k})
                 away = abs(c - place) * made.reach((other,), [one])[0]
-                stated = abs(slope) * (made.means + away) + gamma * made.rows.off
-                assert made._of_mean(names, query) == pytest.approx(stated, abs=1e-9 * (high + low))
-                reach = made.reach(names, [query])[0]
-                narrower += reach < stated + made.rounding[names] + 1e-6
-                off = query.dot(data.marginal(names)) - made.rows.estimate * query.dot(made.certified_table(names))
-                assert abs(off) <= reach
+                stated = abs(slope) * (of_sums[k] + away) + made.rounding[names]
+                assert made.of_mean(names, query) == pytest.approx((gamma, stated), abs=1e-9 * (high + low))
+                exact, believed = query.dot(data.marginal(names)), query.dot(made.certified_table(names))
+                missed = (exact - gamma * 40_000) - made.rows.estimate * (believed - gamma)
+                assert abs(missed) <= made.of_mean(names, query)[1]
+                value, error = known.free(query, None)
+                narrower += error < 0.99 * (known.rows.off + stated) / known.rows.estimate
+                assert abs(value - exact / 40_000) <= error
+                batch = known.free_all([query])
+                assert (value, error) == pytest.approx((batch[0][0], batch[1][0]), rel=1e-12)
                 lines[k, 0] += 1e-3
                 bent = Linear.from_table(UNIVERSE, names, np.moveaxis(lines, -1, axis))
-                assert made._of_mean(names, bent) == math.inf or u.size == 2
-    assert narrower
+                assert made.of_mean(names, bent)[1] == math.inf or u.size == 2
+    assert narrower or low_is_high
     two = np.full((5, 3), 0.5)
     two[:, :2] += 0.1 * np.arange(5)[:, None] / 4  # within two values
-    assert made._of_mean(("age", "visits"), Linear.from_table(UNIVERSE, ("age", "visits"), two)) == math.inf
-    assert made._of_mean(("age", "visits"), hr.count(age=1, visits=1).on(UNIVERSE)) == math.inf
+    assert made.of_mean(("age", "visits"), Linear.from_table(UNIVERSE, ("age", "visits"), two))[1] == math.inf
+    assert made.of_mean(("age", "visits"), hr.count(age=1, visits=1).on(UNIVERSE))[1] == math.inf
+
+
+def test_a_mean_holds_whatever_the_number_of_rows_is(monkeypatch) -> None:
+    """γ + S/n for the least and the most that S and n may be, of a sum on either side of 0, and not a row's worth wider."""
+    known = opened(table(), BUDGETS[3])._engine.knowledge
+    known.rows, query = RowCountInterval(100, 50, 200), hr.count(age=1).on(UNIVERSE)
+    ñ, gamma, reach = known.certified.rows.estimate, 0.5, 3.0
+    monkeypatch.setattr(CertifiedCounts, "of_mean", lambda self, names, query: (gamma, reach))
+    for count in (-10.0, -1.0, 0.0, 2.0, 20.0):
+        low, high = known._cut_to_mean(0.0, 1.0, query, gamma + count / ñ)
+        every = [gamma + (count + side) / n for side in (-reach, reach) for n in (50, 200)]
+        assert (low, high) == pytest.approx((min(every), max(every)))
+    assert known._cut_to_mean(0.49, 0.51, query, gamma) == (0.49, 0.51)
 
 
 def test_a_mean_has_room_for_tables_that_do_not_agree() -> None:
@@ -396,7 +425,7 @@ def test_a_mean_has_room_for_tables_that_do_not_agree() -> None:
     made.bits = 10
     off = {names: (data.marginal(names) << made.bits) - made.in_steps(names) for names in made.family}
     made.anything = {1: max(half_distance(off[name,]) for name in pair) / 1024, 2: math.inf}
-    made.means = (max(largest_of_means(off[pair], axis, made.places(pair, axis)) for axis in (0, 1)) + 1) / 1024
+    made.means = (max(largest_of_means(off[pair], axis, *made.sums_of_means(pair, axis)) for axis in (0, 1)) + 1) / 1024
     for axis, c, sign in itertools.product((0, 1), (-30.0, 0.0, 0.4, 1.0, 30.0), (-1, 1)):
         u = np.linspace(0, 1, counts.shape[axis])
         for k in range(counts.shape[1 - axis]):
@@ -405,19 +434,24 @@ def test_a_mean_has_room_for_tables_that_do_not_agree() -> None:
             query = Linear.from_table(universe, pair, np.moveaxis(lines, -1, axis))
             if query.attributes == pair:
                 missed = query.dot(counts) - data.rows * query.dot(made.certified_table(pair))
-                assert abs(missed) <= made.reach(pair, [query])[0] < math.inf
+                assert abs(missed) <= made.of_mean(pair, query)[1] < math.inf
+    made.rounding[pair] = 0.0
     for k in range(3):  # as near to a line as is taken for one, and far from it for how little it rises
         weights = np.full((5, 3), 0.5)
         weights[:, k] += 1e-12 * np.linspace(0, 1, 5)
         weights[2, k] += 9e-10
         missed = float(((weights - 0.5) * off[pair]).sum()) / 1024
-        assert abs(missed) <= made._of_mean(pair, Linear.from_table(universe, pair, weights)) < math.inf
+        assert abs(missed) <= made.of_mean(pair, Linear.from_table(universe, pair, weights))[1] < math.inf
 
 
 def test_a_certificate_from_before_there_was_a_number_of_means_is_restored_without_it() -> None:
     known = opened(table())._engine.knowledge
     record = json.loads(json.dumps(known.certified.state(), allow_nan=False))
     assert CertifiedCounts.restore(known, record).means == known.certified.means < math.inf
+    record["means"] = record.pop("sums") + 1e6
+    older = CertifiedCounts.restore(known, record)
+    assert older._of_sums(("age", "visits"), 0).tolist() == [record["means"]] * 3  # of the sums as they are
+    assert older.state() == record
     del record["means"]
     older = CertifiedCounts.restore(known, record)
     assert older.means == math.inf and older.margin == known.certified.margin
@@ -453,7 +487,8 @@ def test_bars_of_fractions_allow_for_every_possible_number_of_rows(neighbours) -
         rounded = max(off for names, off in made.rounding.items() if len(names) == limit.size)
         flat = max(made.flat(names) for names in made.family if len(names) == limit.size)
         B = made.anything[limit.size] + rounded
-        B = {"any": B, "products": min(B, flat), "means": made.means + rounded}[limit.kind]
+        of_means = [made.farthest_of_means(n) for n in made.family if len(n) == 2 and n != ("region", "sex")]
+        B = {"any": B, "products": min(B, flat), "means": max(of_means)}[limit.kind]
         for v in (0.0, 0.3, 1.0):
             assert (ñ * v + B) / low - v <= limit.bar + 1e-12
             assert v - (ñ * v - B) / high <= limit.bar + 1e-12
@@ -473,28 +508,24 @@ def test_a_certificate_costs_its_share_and_no_more() -> None:
     assert paid_for == pytest.approx(CERTIFICATE["rho"] * 0.8 * session.budget.total, rel=1e-6)
 
 
-def _within_first(size: int, others: int) -> np.ndarray:
-    """A number's place in its range within the first value of another attribute, and a half elsewhere."""
-    weights = np.full((size, others), 0.5)
-    weights[:, 0] = np.linspace(0, 1, size)
-    return weights
-
-
-@pytest.mark.parametrize("lead", [-100.0, 100.0])
-def test_the_numbers_are_those_of_the_data_when_there_is_no_noise(lead, monkeypatch) -> None:
-    """All that is added to the largest error, less what is allowed, is the quantile. By its lead it is one of a mean's sums, or not."""
-    monkeypatch.setattr(expected_errors, "AHEAD", lead)
+@pytest.mark.parametrize("apart", [0.01, 3.0])
+@pytest.mark.parametrize("neighbours", ["replace", "add-remove"])
+def test_the_numbers_are_those_of_the_data_when_there_is_no_noise(neighbours, apart, monkeypatch) -> None:
+    """All that is added to the largest errors, less what is allowed, are the quantiles."""
+    monkeypatch.setattr(expected_errors, "APART", apart)
+    monkeypatch.setattr(FreeAnswers, "measures", lambda self, names: "region" not in names)
     monkeypatch.setattr(Seeded, "add", lambda self, value, receipt: (receipt.redeem(Gaussian, Laplace), value)[1])
     data = table()
-    session = opened(data)
+    session = opened(data, hr.Budget(1.0, 1e-6, neighbours))
     made = session._engine.knowledge.certified
+    rows = made.rows.estimate
     charged = next(entry.events for entry in session.ledger.entries() if entry.why == "certificate")
     events = [planned.event for planned in charged]
     worst, steps = -math.inf, 2.0**made.bits
     for size in (1, 2, 3):
         farthest = 0.0
         for names in itertools.combinations(UNIVERSE.names, size):
-            off = data.marginal(names) - 40_000 * made.certified_table(names)
+            off = data.marginal(names) - rows * made.certified_table(names)
             farthest = max(farthest, np.abs(off).sum() / 2)
             for q in products(UNIVERSE.sizes(names), [UNIVERSE[n].ordered for n in names]):
                 given = min(
@@ -503,32 +534,25 @@ def test_the_numbers_are_those_of_the_data_when_there_is_no_noise(lead, monkeypa
                 )
                 worst = max(worst, abs(float((q * off).sum())) - given)
         share = next(limit.beta for limit in made.certificate.limits if (limit.kind, limit.size) == ("any", size))
-        assert made.anything[size] == pytest.approx(farthest + quantile(events[1 + size], share), abs=0.01)
-    of_means = 0.0
+        assert made.anything[size] == pytest.approx(farthest + quantile(events[2 + size], share), abs=0.01)
+    of_means = -math.inf
     for number, other in itertools.permutations(UNIVERSE.names, 2):
         if UNIVERSE[number].ordered:
             names = UNIVERSE.order({number, other})
-            off = np.moveaxis(data.marginal(names) - 40_000 * made.certified_table(names), names.index(number), -1)
+            axis = names.index(number)
+            believed = np.moveaxis(rows * made.certified_table(names), axis, -1)
+            off = np.moveaxis(data.marginal(names), axis, -1) - believed
             u = np.linspace(0, 1, UNIVERSE[number].size)
-            places = made.places(names, names.index(number)) / 64
-            of_means = max(of_means, *np.abs([(u - c) @ line for c, line in zip(places, off, strict=True)]))
-    known, noise = session._engine.knowledge, []
-    for names in itertools.combinations(UNIVERSE.names, 2):
-        for number, other in (names, names[::-1]):
-            if UNIVERSE[number].ordered:
-                line = hr.linear([number, other], _within_first(UNIVERSE[number].size, UNIVERSE[other].size)).on(
-                    UNIVERSE
-                )
-                noise.append(min(made.typical, math.sqrt(2 / math.pi) * known.bars.deviations(names, [line])[0]))
-    ahead = lead * float(np.mean(noise))
-    assert (of_means + ahead > worst) == (lead > 0)
-    worst = max(worst, of_means + ahead)
-    share = made.certificate.limits[0].beta
+            known = session._engine.knowledge
+            for c, line, q in zip(made.places(names, axis) / 64, off, believed, strict=True):
+                f = 1.0 if neighbours == "replace" else max(c, 1 - c)
+                usual = (0 if known.measures(names) else apart) * math.sqrt(((u - c) ** 2 @ q) * q.sum())
+                of_means = max(of_means, abs((u - c) @ line) / f - usual)
+    share, of_sums = (next(x.beta for x in made.certificate.limits if x.kind == kind) for kind in ("products", "means"))
     assert made.margin == pytest.approx(worst + quantile(events[1], share), abs=0.01)
-    assert made.means == pytest.approx(max(0.0, made.margin - ahead), abs=0.01)
-    assert made.certificate.beta == pytest.approx(
-        share + sum(limit.beta for limit in made.certificate.limits if limit.kind == "any")
-    )
+    assert made.means == pytest.approx(of_means + quantile(events[2], of_sums), abs=0.01)
+    of_any = sum(limit.beta for limit in made.certificate.limits if limit.kind == "any")
+    assert made.certificate.beta - made.certificate.beta_of_rows == pytest.approx(share + of_sums + of_any)
 
 
 def test_after_a_refit_answers_stay_within_what_was_certified() -> None:

@@ -108,6 +108,9 @@ def opened(budget: hr.Budget, **options: Any) -> hr.Session:
 def test_an_answer_alone_is_the_one_among_others(budget: hr.Budget) -> None:
     rng = np.random.default_rng(7)
     session = opened(budget, reserve=0.3)
+    known = session._engine.public.knowledge
+    queries = [count(WIDE, rng) for _ in range(120)]
+    assert [known.typical_of(query) for query in queries] == pytest.approx(known.typical(queries), nan_ok=True)
     session.ask(hr.count(pay=(3, 9), place=4), within=0.01)  # so that the model is no longer the certified one
     known = session._engine.public.knowledge
     queries = [count(WIDE, rng) for _ in range(120)]
@@ -116,3 +119,28 @@ def test_an_answer_alone_is_the_one_among_others(budget: hr.Budget) -> None:
     for i, query in enumerate(queries):
         assert known.free(query, None) == pytest.approx((values[i], errors[i]), rel=1e-9, abs=1e-11)
         assert known.typical_of(query) == pytest.approx(usual[i], rel=1e-9, nan_ok=True)
+
+
+@pytest.mark.parametrize("neighbours", ["replace", "add-remove"])
+def test_a_question_errs_by_the_noise_that_the_fit_leaves_in_its_cells(neighbours: str) -> None:
+    """Little of it in cells where few rows are believed; all of it in what was measured by itself. By hand, weighted with the squares of
+    the centred weights."""
+    session = opened(hr.Budget(1, 1e-6, neighbours), reserve=0.3)
+    known, rng = session._engine.public.knowledge, np.random.default_rng(8)
+    names = ("kind", "sex")
+    cell = Linear.product(WIDE, {"kind": np.arange(4) == 0, "sex": np.arange(2) == 0})
+    sigma = known.bars.deviations(names, [cell])[0]
+    believed = known.rows.estimate * known.hypothesis_table(names) / sigma + 0.25
+    weights = [rng.random((4, 2)), np.outer([1.0, 0, 1, 0], [0.0, 1]), np.outer(np.arange(4) / 3 - 0.4, [0.8, 0]) + 0.5]
+    for table in weights:
+        query = Linear.from_table(WIDE, names, table)
+        squares = (table - table.mean()) ** 2
+        kept = (squares * believed**2 / (1 + believed**2)).sum() / squares.sum()
+        noise = known.bars.deviations(names, [query])[0] / known.rows.estimate
+        by_hand = np.sqrt(2 / np.pi * kept) * noise
+        assert known.typical_of(query) == pytest.approx(by_hand) == pytest.approx(known.typical([query])[0])
+    bought = hr.count(pay=(3, 9), place=4)
+    assert session.ask(bought, within=0.006).source == "measured"
+    assert bought.on(WIDE).key in known._bought
+    noise = known.bars.deviation(bought.on(WIDE)) / known.rows.estimate
+    assert known.typical_of(bought.on(WIDE)) == pytest.approx(np.sqrt(2 / np.pi) * noise)

@@ -129,7 +129,8 @@ def certificate(budget: Budget, rows: int = 10**5) -> Case:
     def run(counts: np.ndarray, ledger: Any, noise: Any) -> Any:
         session = opened(counts, ledger, noise, workload=SINGLE[:1], certify=True)
         assert session.certificate is not None and session.certificate.typical is not None
-        return told(session, repr(session.certificate))
+        assert "means" in {limit.kind for limit in session.certificate.limits}
+        return told(session, (repr(session.certificate), session.certificate.limits))
 
     sites = {CERTIFY} | opening(budget)
     return Case(

@@ -97,7 +97,7 @@ certificate(
 )  # fmt: skip
 certificate(
     "CE02", "certificate/certificate_purchase.py::buy_certificate", "by how much errors exceed what is expected is told without noise",
-    "found.margin = float(noise.add(math.ldexp(exceeding, -plan.bits), receipt))", "noise.add(0.0, receipt)\n    found.margin = math.ldexp(exceeding, -plan.bits)",
+    "found.margin = float(noise.add(excess[0], receipt)) +", "found.margin = 0 * float(noise.add(0.0, receipt)) + excess[0] +",
     EXACTLY + "[certificate, replace, approximate]",
 )  # fmt: skip
 certificate(
@@ -107,7 +107,7 @@ certificate(
 )  # fmt: skip
 certificate(
     "CE04", "certificate/certificate_purchase.py::buy_certificate", "a certificate leaves out how far its noise reaches",
-    "    found.margin += quantile(plan.margin, plan.doubts[\"products\"])\n", "",
+    "+ quantile(plan.margin, plan.doubts[\"products\"])", "",
     CERTIFICATE + "the_numbers_are_those_of_the_data_when_there_is_no_noise",
 )  # fmt: skip
 certificate(
@@ -121,7 +121,7 @@ certificate(
     CERTIFICATE + "small_counts_have_narrower_bars_than_large_ones_of_the_same_attributes",
 )  # fmt: skip
 certificate(
-    "CE23", "certificate/certificate_purchase.py::_largest_excess", "what questions exceed is counted for the flat line alone",
+    "CE23", "certificate/certificate_purchase.py::_largest_excesses", "what questions exceed is counted for the flat line alone",
     "for each in found.allowances(names, keep=False):", "for each in found.allowances(names, keep=False)[:1]:",
     CERTIFICATE + "the_numbers_are_those_of_the_data_when_there_is_no_noise",
 )  # fmt: skip
@@ -136,18 +136,18 @@ certificate(
     CERTIFICATE + "the_largest_error_is_that_of_the_worst_question",
 )  # fmt: skip
 certificate(
-    "CE26", "certificate/certificate_purchase.py::_largest_excess", "means have a lead that they did not have when the largest error was found",
-    "largest_of_means(difference, axis, found.places(names, axis)) + lead", "largest_of_means(difference, axis, found.places(names, axis))",
+    "CE26", "certificate/largest_errors.py::largest_of_means", "means are allowed what they were not when the largest error was found",
+    "int(max(sums // (last * farthest.astype(object)) - allowed.astype(object)))", "int(max(sums // (last * farthest.astype(object)) + 0 * allowed.astype(object)))",
     CERTIFICATE + "the_numbers_are_those_of_the_data_when_there_is_no_noise",
 )  # fmt: skip
 certificate(
-    "CE27", "certificate/certificate_purchase.py::_largest_excess", "no sum that a mean is made of is looked at, and all have a bar",
+    "CE27", "certificate/certificate_purchase.py::_largest_excesses", "no sum that a mean is made of is looked at, and all have a bar",
     "if names in numbers else ():", "if False else ():",
     CERTIFICATE + "the_numbers_are_those_of_the_data_when_there_is_no_noise",
 )  # fmt: skip
 certificate(
-    "CE28", "certificate/certified_bounds.py::CertifiedCounts._of_mean", "a mean at another place has the bar of the certified one",
-    "abs(slope) * (self.means + away * of_value)", "abs(slope) * self.means",
+    "CE28", "certificate/certified_bounds.py::CertifiedCounts.of_mean", "a mean at another place has the bar of the certified one",
+    "abs(slope) * (float(self._of_sums(names, axis)[k]) + away * of_value)", "abs(slope) * float(self._of_sums(names, axis)[k])",
     CERTIFICATE + "means_within_one_value_have_the_bar_of_what_they_are_made_of",
 )  # fmt: skip
 certificate(
@@ -156,19 +156,49 @@ certificate(
     CERTIFICATE + "a_row_moves_what_means_are_made_of_by_one_and_no_more",
 )  # fmt: skip
 certificate(
-    "CE30", "certificate/certified_bounds.py::CertifiedCounts._of_mean", "the number of rows counts as known where it is not",
-    "+ abs(gamma) * self.rows.off", "",
+    "CE30", "certificate/certified_bounds.py::CertifiedCounts.sums_of_means", "where a row may be replaced it is taken to move a sum as one that comes",
+    "if self._are_scaled and self.rows.low < self.rows.high:", "if self._are_scaled:",
     CERTIFICATE + "means_within_one_value_have_the_bar_of_what_they_are_made_of",
 )  # fmt: skip
 certificate(
-    "CE31", "certificate/certified_bounds.py::CertifiedCounts._of_mean", "a value is taken to have one count in all tables of a hypothesis that is corrected",
+    "CE33", "certificate/certificate_purchase.py::buy_certificate", "the certificate of means leaves out how far its noise reaches",
+    "+ quantile(plan.means, plan.doubts[\"means\"])", "",
+    CERTIFICATE + "the_numbers_are_those_of_the_data_when_there_is_no_noise",
+)  # fmt: skip
+certificate(
+    "CE34", "certificate/certificate_purchase.py::buy_certificate", "the largest error of a mean is released without noise",
+    "float(noise.add(excess[1], receipt)) +", "0 * float(noise.add(0.0, receipt)) + excess[1] +",
+    EXACTLY + "[certificate, replace, approximate]",
+)  # fmt: skip
+certificate(
+    "CE35", "certificate/certified_bounds.py::CertifiedCounts.restore", "an older bound of means is read as if each sum had its own scale",
+    "made._are_scaled = record[\"typical\"], \"sums\" in record", "made._are_scaled = record[\"typical\"], True",
+    CERTIFICATE + "a_certificate_from_before_there_was_a_number_of_means_is_restored_without_it",
+)  # fmt: skip
+certificate(
+    "CE36", "free_answers.py::FreeAnswers._cut_to_mean", "what lies below the rest is divided by the most rows there may be",
+    "least / (rows.low if least < 0 else rows.high)", "least / rows.high",
+    CERTIFICATE + "a_mean_holds_whatever_the_number_of_rows_is",
+)  # fmt: skip
+certificate(
+    "CE31", "certificate/certified_bounds.py::CertifiedCounts.of_mean", "a value is taken to have one count in all tables of a hypothesis that is corrected",
     "of_value += self._apart(names, axis, k)", "pass",
     CERTIFICATE + "a_mean_has_room_for_tables_that_do_not_agree",
 )  # fmt: skip
 certificate(
-    "CE32", "certificate/certified_bounds.py::CertifiedCounts._of_mean", "what is nearly a line is taken for one, and how nearly is left out",
+    "CE32", "certificate/certified_bounds.py::CertifiedCounts.of_mean", "what is nearly a line is taken for one, and how nearly is left out",
     "+ off * (self.rows.high + self.rows.estimate)", "",
     CERTIFICATE + "a_mean_has_room_for_tables_that_do_not_agree",
+)  # fmt: skip
+certificate(
+    "CE37", "free_answers.py::FreeAnswers._kept_part", "a question has all the noise of its cells, whatever the fit leaves of it",
+    "part, left = float(np.vdot(squares, kept)), float(squares.sum())", "part, left = float(squares.sum()), float(squares.sum())",
+    "engine/test_count_bars.py::test_a_question_errs_by_the_noise_that_the_fit_leaves_in_its_cells",
+)  # fmt: skip
+certificate(
+    "CE38", "free_answers.py::FreeAnswers._kept_part", "what was measured by itself is taken for a part of its table",
+    "if query.key in self._bought:", "if False:",
+    "engine/test_count_bars.py::test_a_question_errs_by_the_noise_that_the_fit_leaves_in_its_cells",
 )  # fmt: skip
 certificate(
     "CE05", "certificate/certificate_purchase.py::quantile", "the quantile of Gaussian noise is a fifth short",
@@ -590,7 +620,7 @@ practical(
 )  # fmt: skip
 practical(
     "RO09", "certificate/certificate_purchase.py::_charge_plan", "how far a certificate's noise reaches is said of less noise than was drawn",
-    "    margin, *anything = drawn\n", "    margin, *anything = (replace(e, sigma=0.9 * e.sigma) for e in drawn)\n",
+    "    margin = drawn.pop(0)\n", "    drawn = [replace(e, sigma=0.9 * e.sigma) for e in drawn]\n    margin = drawn.pop(0)\n",
     CERTIFICATE + "the_numbers_are_those_of_the_data_when_there_is_no_noise",
 )  # fmt: skip
 practical(

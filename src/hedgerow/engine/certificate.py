@@ -31,7 +31,7 @@ class CertificateLimit:
     """A bound on the errors of all questions of one class on sets of ``size`` attributes.
 
     The questions err by at most ``bar``, as a fraction of the rows, on ``sets`` of the ``of`` sets of that size.
-    ``beta`` is the probability that the bound fails; those of products and means hold or fail together.
+    ``beta`` is the probability that the bound fails; those of one kind but "any" hold or fail together.
 
     ``kind``: "products" are an interval of each ordered attribute times a set of values of each other one, or a
         number that rises or falls along one of them; most of them have narrower bars. "any" are any weights. "means"
@@ -63,8 +63,9 @@ class Certificate:
     @property
     def beta(self) -> float:
         """The probability that any of the bounds fails."""
-        at_once = max((limit.beta for limit in self.limits if limit.kind != "any"), default=0.0)
-        return at_once + math.fsum(limit.beta for limit in self.limits if limit.kind == "any") + self.beta_of_rows
+        at_once = {limit.kind: limit.beta for limit in self.limits if limit.kind != "any"}
+        each = [limit.beta for limit in self.limits if limit.kind == "any"]
+        return math.fsum([*at_once.values(), *each, self.beta_of_rows])
 
     def _repr_html_(self) -> str:
         rows = [

@@ -343,8 +343,9 @@ def _require_merging(universe: Universe, record: Json) -> Universe:
 
 def _require_certified(record: Json) -> None:
     """Refuse the numbers of a certificate that are of the wrong type."""
+    of_means = "means" if "means" in record else "sums"  # "means" in files of older versions
     margin, bits, anything, rounding, typical, means, stated, beta_of_rows = fields(
-        record, "margin", "bits", "anything", "rounding", "typical", "means", "stated", "beta_of_rows"
+        record, "margin", "bits", "anything", "rounding", "typical", of_means, "stated", "beta_of_rows"
     )
     if not abs(read_number("margin", margin)) <= LARGEST:
         refuse("margin", f"at most {LARGEST:g} in size", margin)
@@ -355,8 +356,10 @@ def _require_certified(record: Json) -> None:
             refuse("anything", "pairs of a size and a bound", pair)
         read_count("size", pair[0])
         read_positive("bound", pair[1])
-    for number in (*read_list("rounding", rounding), *(each for each in (typical, means) if each is not None)):
+    for number in (*read_list("rounding", rounding), *([] if typical is None else [typical])):
         read_positive("A bound of a certificate", number)
+    if means is not None and not abs(read_number("A bound of means", means)) <= LARGEST:
+        refuse("A bound of means", f"at most {LARGEST:g} in size", means)
     for limit in read_list("stated", stated):
         if type(limit) is not list or len(limit) != 6 or limit[0] not in ("products", "any", "means"):
             refuse("stated", "limits of a certificate", limit)

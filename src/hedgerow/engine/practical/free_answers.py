@@ -42,6 +42,7 @@ from hedgerow.query.support import MeasuredSets, Support
 from hedgerow.universe.universe import Universe
 
 Value = TypeVar("Value", float, Array)
+KEPT_CELLS = 4_000_000  # most cells of the tables whose part of the noise is cached
 LITTLE = 0.25  # part of the noise by which every cell is believed to vary, for its typical error
 ROOM = 4_000_000  # most cells of the junction tree once the session's own measurements enter it
 MANY_ATTRIBUTES = 30  # with more attributes than this the model is kept smaller,
@@ -390,6 +391,8 @@ class FreeAnswers:
     def _settle(self) -> None:
         """Recompute what follows from the measurements so far: hypothesis, number of rows, and grid of purchases."""
         self.hypothesis: Hypothesis = self.learned.hypothesis()
+        self._kept: dict[Names, Array] = {}
+        self._bought = {each.query.key for each in self.learned.measurements if each.query is not None}
         known = self._public_rows
         self.rows = self.bars.rows() if known is None else RowCountInterval(known, known, known)
         scale = min(self.rows.estimate, 2.0**exact_counts.EXACT_BITS)
@@ -414,9 +417,12 @@ class FreeAnswers:
         made, names = self.certified, query.attributes
         if made is not None:
             then = believed if made.hypothesis is self.hypothesis else query.dot(self._certified_table(names))
-            reach = made.reach_of_count(names, query) if is_product(query) else float(made.reach(names, [query])[0])
+            is_count = is_product(query)
+            reach = made.reach_of_count(names, query) if is_count else float(made.reach(names, [query])[0])
             count = made.rows.estimate * then
             low, high = max(low, (count - reach) / self.rows.high), min(high, (count + reach) / self.rows.low)
+            if not is_count:
+                low, high = self._cut_to_mean(low, high, query, then)
             high = max(low, high)
         value = min(max(believed, low), high)
         if within is not None and high - low <= 2 * within:
@@ -441,7 +447,9 @@ class FreeAnswers:
         for names, members, asked in stacked_groups(queries):
             reach = made.reach(names, asked)
             low[members], high[members] = self._cut(low[members], high[members], then[members], reach)
-        return low, high
+            for i in () if isinstance(asked, Products) else members.tolist():
+                low[i], high[i] = self._cut_to_mean(low[i], high[i], queries[i], then[i])
+        return low, np.maximum(low, high)
 
     def table(self, names: Names, within: float | None) -> tuple[Array, Array]:
         """Return a whole marginal and the bar of each of its cells."""
@@ -512,14 +520,27 @@ class FreeAnswers:
         high = np.minimum(high, (count + reach) / self.rows.low)
         return low, np.maximum(low, high)
 
+    def _cut_to_mean(self, low: float, high: float, query: Linear, then: float) -> tuple[float, float]:
+        """Cut the interval of a sum that a mean is made of: γ·n + ñ·(then − γ) ± reach rows, over n rows."""
+        assert self.certified is not None
+        gamma, reach = self.certified.of_mean(query.attributes, query)
+        if not math.isfinite(reach):
+            return low, high
+        count, rows = self.certified.rows.estimate * (then - gamma), self.rows
+        least, most = count - reach, count + reach
+        low = max(low, gamma + least / (rows.low if least < 0 else rows.high))
+        high = min(high, gamma + most / (rows.high if most < 0 else rows.low))
+        return low, high
+
     # Average sizes of errors.
 
     def typical(self, queries: Sequence[Linear]) -> Array:
         """Return the mean error of questions like these, as fractions; NaN where it is unknown. Not a bound.
 
-        For a measured question it is the mean size of the measurement's noise, E|Z| = √(2/π)·sd. For a count that is
-        inferred from measured parts it follows from the released typical error of all counts, by how much of the table
-        it is about. For other sums, and where two attributes were never measured together, it is unknown.
+        For a measured question it is the mean size of what a fit leaves of the measurement's noise, E|Z| = √(2/π)·sd
+        (``_kept_noise``). For a count that is inferred from measured parts it follows from the released typical error
+        of all counts, by how much of the table it is about. For other sums, and where two attributes were never
+        measured together, it is unknown.
         """
         found = np.full(len(queries), math.nan)
         for names, members, asked in stacked_groups(queries):
@@ -528,6 +549,8 @@ class FreeAnswers:
             if not np.isfinite(deviations).all() and (made := self._typical_of_inferred(names)) is not None:
                 is_known = True if isinstance(asked, Products) else [is_product(query) for query in asked]
                 other = np.where(is_known, made.typical_errors(names, asked), math.nan)
+            if names and np.isfinite(deviations).any():
+                deviations = deviations * np.sqrt(self._kept_parts(names, asked))
             found[members] = self._typical(deviations, other)
         return found
 
@@ -548,29 +571,70 @@ class FreeAnswers:
         names = query.attributes
         deviation = self.bars.deviation(query) if names else 0.0
         if math.isfinite(deviation):
-            return math.sqrt(2 / math.pi) * deviation / self.rows.estimate
+            kept = math.sqrt(self._kept_part(query)) if names else 1.0
+            return math.sqrt(2 / math.pi) * deviation * kept / self.rows.estimate
         made = self._typical_of_inferred(names) if is_product(query) else None
         return math.nan if made is None else float(made.typical_errors(names, [query])[0]) / self.rows.estimate
 
     def typical_cells(self, names: Names) -> Array:
-        """Return the mean error of the cells of a table, as fractions; NaN where it is unknown.
+        """Return the mean error of the cells of a table, as fractions; NaN where it is unknown."""
+        kept = varying_names(self.universe, names)
+        deviation, other = np.asarray(0.0 if not kept else self._deviation_of_cell(kept)), np.asarray(math.nan)
+        if not math.isfinite(deviation) and (made := self._typical_of_inferred(kept)) is not None:
+            other = made.typical_cells(kept)
+        typical_error = np.broadcast_to(self._typical(deviation, other), self.universe.sizes(kept))
+        if kept and 0 < deviation < math.inf:
+            typical_error = typical_error * np.sqrt(self._kept_noise(kept))
+        return typical_error.reshape(self.universe.sizes(names)).copy()
+
+    def _deviation_of_cell(self, names: Names) -> float:
+        """Return the measured standard deviation of a cell, in rows; infinite if the table was not measured."""
+        one = {n: np.arange(self.universe[n].size) == 0 for n in names}
+        return float(self.bars.deviations(names, [Linear.product(self.universe, one)])[0])
+
+    def _kept_noise(self, names: Names) -> Array:
+        """Return the part of the noise's variance that the fit leaves in each cell of a measured table.
 
         A fit draws a measured cell to what is believed of it, and so errs less than the noise σ where little is
-        believed: as if a cell believed to have N rows had the deviation N + ``LITTLE``·σ before it was
-        measured.
+        believed: as if a cell believed to have N rows had the deviation N + ``LITTLE``·σ before it was measured.
         """
-        kept = varying_names(self.universe, names)
-        one = {n: np.arange(self.universe[n].size) == 0 for n in kept}
-        deviation, other = np.zeros(1), np.asarray(math.nan)
-        if kept:
-            deviation = self.bars.deviations(kept, [Linear.product(self.universe, one)])
-        if not np.isfinite(deviation).all() and (made := self._typical_of_inferred(kept)) is not None:
-            other = made.typical_cells(kept)
-        typical_error = np.broadcast_to(self._typical(deviation[0], other), self.universe.sizes(kept))
-        if kept and 0 < deviation[0] < math.inf:
-            believed = self.rows.estimate * self.hypothesis_table(kept) / deviation[0] + LITTLE
-            typical_error = typical_error * believed / np.hypot(believed, 1.0)
-        return typical_error.reshape(self.universe.sizes(names)).copy()
+        found = self._kept.get(names)
+        if found is None:
+            deviation = self._deviation_of_cell(names)
+            if 0 < deviation < math.inf:
+                believed = self.rows.estimate * np.maximum(self.hypothesis_table(names), 0.0) / deviation + LITTLE
+                found = np.square(believed / np.hypot(believed, 1.0))
+            else:
+                found = np.ones(self.universe.sizes(names))
+            if found.size + sum(each.size for each in self._kept.values()) > KEPT_CELLS:
+                self._kept = {}
+            self._kept[names] = found
+        return found
+
+    def _kept_part(self, query: Linear) -> float:
+        """Return the part of the noise's variance that the fit leaves in a query: (q − c)² on its cells, c its mean.
+
+        It leaves all of it in what was measured by itself.
+        """
+        kept = self._kept_noise(query.attributes)
+        if query.key in self._bought:
+            return 1.0
+        if is_product(query):
+            c = math.prod([int(np.count_nonzero(mask)) for mask in query.vectors or ()]) / kept.size
+            part, left = (1 - 2 * c) * query.dot(kept) + c * c * float(kept.sum()), c * (1 - c) * kept.size
+        else:
+            squares = np.square(query.table - query.table.mean())
+            part, left = float(np.vdot(squares, kept)), float(squares.sum())
+        return min(max(part / left, 0.0), 1.0) if left > 0 else 1.0
+
+    def _kept_parts(self, names: Names, queries: Sequence[Linear]) -> Array:
+        """Return what ``_kept_part`` gives for each query."""
+        if not isinstance(queries, Products) or self._bought:
+            return np.array([self._kept_part(query) for query in queries])
+        kept = self._kept_noise(names)
+        c, inside = (queries.sizes / kept.shape).prod(axis=1), answer_all(queries, lambda _: kept)
+        part, left = (1 - 2 * c) * inside + c * c * float(kept.sum()), c * (1 - c) * kept.size
+        return np.asarray(np.clip(np.divide(part, left, out=np.ones(len(queries)), where=left > 0), 0.0, 1.0))
 
     def _typical(self, deviations: Array, other: float | Array) -> Array:
         """Turn deviations in rows into mean errors as fractions, with ``other`` where nothing was measured."""

@@ -125,9 +125,8 @@ class BoundCorrelation(ComposedQuestion):
 
     def ends(self, known: LinearKnowledge) -> Ends:
         """Return the least and the greatest correlation that the knowledge allows."""
-        places = [part.round_to_place(part.best(known)) for part in (self.first, self.second)]
-        shifted = [shift_range(part, c) for part, c in zip((self.first, self.second), places, strict=True)]
-        product = about(self.first, *product_range(*shifted, same=False)).ends(known)
+        places, mean_product = self._product(known)
+        product = mean_product.ends(known)
         off = [[end - c for end in part.ends(known)] for part, c in zip((self.first, self.second), places, strict=True)]
         moved = [a * b for a, b in itertools.product(*off)]
         low, high = product[0] - max(moved), product[1] - min(moved)
@@ -143,6 +142,28 @@ class BoundCorrelation(ComposedQuestion):
             return min(1.0, max(-1.0, covariance / scale))
 
         return over(low, upper=False), over(high, upper=True)
+
+    def _product(self, known: LinearKnowledge) -> tuple[list[float], BoundMean]:
+        """Return places near the means, and the mean of (a − c)(b − d)."""
+        places = [part.round_to_place(part.best(known)) for part in (self.first, self.second)]
+        shifted = [shift_range(part, c) for part, c in zip((self.first, self.second), places, strict=True)]
+        return places, about(self.first, *product_range(*shifted, same=False))
+
+    def typical(self, known: AnswerKnowledge) -> float | None:
+        """Return the typical error of the mean product, times what the variances' errors add to it.
+
+        To first order a correlation r of the standard scores z and w errs as the mean of zw − r(z² + w²)/2 does. Noise is
+        spread over all cells, so the size of that, relative to that of zw, is taken as if z and w were independent:
+        1 + r²(E z⁴ + E w⁴ + 2)/4, squared.
+        """
+        of_product, variances = self._product(known)[1].typical(known), [each.best(known) for each in self._variances]
+        if of_product is None or min(variances) <= 0:
+            return None
+        fourth = 0.0
+        for part, variance_ in zip((self.first, self.second), variances, strict=True):
+            fourth += believed_mean(part, known, (part.middle - part.best(known)) ** 4) / variance_**2
+        size = math.sqrt(1 + self.best(known) ** 2 * (fourth + 2) / 4)
+        return min(1.0, of_product * size / math.sqrt(math.prod(variances)))
 
     def best(self, known: LinearKnowledge) -> float:
         """Return the interpolated correlation on the hypothesis."""

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 
 from hedgerow._types import Names
 from hedgerow.query.composed import (
+    AnswerKnowledge,
     ComposedQuestion,
     Ends,
     LinearKnowledge,
+    typical_total,
 )
 from hedgerow.query.counts import (
     Query,
@@ -57,6 +59,10 @@ class BoundTotal(ComposedQuestion):
     def ends(self, known: LinearKnowledge) -> Ends:
         """Return the least and the greatest sum that the knowledge allows."""
         return self.part.between(known, self.part.least(0.0))[0], self.part.between(known, self.part.most(0.0))[1]
+
+    def typical(self, known: AnswerKnowledge) -> float | None:
+        """Return the typical error of the sum."""
+        return typical_total(self.part.universe, self.part.names, self.part.most(0.0), known)
 
     def best(self, known: LinearKnowledge) -> float:
         """Return the interpolated sum on the hypothesis."""

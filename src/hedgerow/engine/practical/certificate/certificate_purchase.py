@@ -24,7 +24,7 @@ from hedgerow.engine.practical.certificate.certified_bounds import (
     ordered_axes,
     small_sets,
 )
-from hedgerow.engine.practical.certificate.expected_errors import USUAL, guess_in_steps, part_of_boxes
+from hedgerow.engine.practical.certificate.expected_errors import USUAL, part_of_boxes
 from hedgerow.engine.practical.certificate.largest_errors import (
     Steps,
     boxes_with,
@@ -40,20 +40,18 @@ from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.events import Gaussian, Laplace, grid_at_most
 from hedgerow.privacy.ledger import Receipt
 from hedgerow.privacy.noise import Noise
-from hedgerow.query.linear import Linear
 from hedgerow.universe.universe import Universe
 
 AT_ONCE = 5_000_000  # most cells of the tables that are counted in one scan
 HELPS = 0.05  # no certificate is bought if its noise alone reaches farther than this share of the rows
-# Relative amounts of budget for each number; the number for products covers means too.
-SHARES: dict[Class, float] = {"products": 1.0, "any": 0.013}
-DOUBTS: dict[Class, float] = {"products": 20.0, "any": 1.0}  # relative shares of β for each number
+# Relative amounts of budget for each number, and relative shares of β. Means have theirs where there are numbers.
+SHARES: dict[Class, float] = {"products": 1.0, "means": 0.5, "any": 0.013}
+DOUBTS: dict[Class, float] = {"products": 20.0, "means": 20.0, "any": 1.0}
 TYPICAL = 0.2  # relative amount of budget for the typical error, in the units of SHARES
 FINEST, PRIVATE = 20, 10  # a step is 2^-bits rows: most bits where n is public, and bits where there may be 2^50 rows
 WEIGHT_BITS = 40  # bits of the weight of a box in the typical error
 FINE = 2.0**-8  # grid of the typical error, as a part of its sensitivity
 MOST_STEPS = 2**53  # numbers are clipped at this many steps, which float64 holds exactly
-LOOKED_AT = 100  # pairs that the guess of a mean's typical error is computed from
 WHY = "certificate"  # the reason, as the ledger stores it
 
 
@@ -89,12 +87,11 @@ def buy_certificate(
     if plan.mean is not None:
         mean = rounded_mean(total, plan.bits, grid)
         found.typical = max(0.0, float(noise.add(mean, receipt))) * alike(known.universe, plan.weights)
-    lead = guess_in_steps(_typical_of_means(known, plan.numbers, found.typical or 0.0), plan.bits)
-    exceeding = max(-MOST_STEPS, min(_largest_excess(found, differences(), plan.numbers, lead), MOST_STEPS))
-    found.margin = float(noise.add(math.ldexp(exceeding, -plan.bits), receipt))
-    found.margin += quantile(plan.margin, plan.doubts["products"])
-    if plan.numbers:  # one step more, because the errors of means were rounded down
-        found.means = max(0.0, found.margin - math.ldexp(lead, -plan.bits)) + math.ldexp(1.0, -plan.bits)
+    excess = [in_rows(each, plan.bits) for each in _largest_excesses(found, differences(), plan.numbers)]
+    found.margin = float(noise.add(excess[0], receipt)) + quantile(plan.margin, plan.doubts["products"])
+    if plan.means is not None:  # one step more, because the errors of means were rounded down
+        found.means = float(noise.add(excess[1], receipt)) + quantile(plan.means, plan.doubts["means"])
+        found.means += math.ldexp(1.0, -plan.bits)
     for size, event in plan.anything.items():
         exact = math.ldexp(min(farthest[size], MOST_STEPS), -plan.bits)
         found.anything[size] = max(0.0, float(noise.add(exact, receipt))) + quantile(event, plan.doubts["any"])
@@ -104,7 +101,7 @@ def buy_certificate(
 
 def is_drowned(amount: Amount, rows: float, beta: float) -> bool:
     """Return True if a public n alone shows that the noise would drown a certificate."""
-    part = amount.part(SHARES["products"] / (sum(SHARES.values()) + TYPICAL))
+    part = amount.part(SHARES["products"] / (SHARES["products"] + SHARES["any"] + TYPICAL))
     return quantile(part.count(), beta) > HELPS * rows
 
 
@@ -116,8 +113,10 @@ def _charge_plan(plan: _CertificatePlan, allowance: Allowance, planned: float) -
     step = math.ldexp(1.0, -plan.bits)
     drawn, receipt = allowance.charge_planned(*gaussian, share=planned, finest=step, why=WHY)
     mean = None if plan.mean is None else drawn.pop(0)
-    margin, *anything = drawn
-    return replace(plan, mean=mean, margin=margin, anything=dict(zip(plan.anything, anything, strict=True))), receipt
+    margin = drawn.pop(0)
+    means = None if plan.means is None else drawn.pop(0)
+    anything: dict[int, Laplace | Gaussian] = dict(zip(plan.anything, drawn, strict=True))
+    return replace(plan, mean=mean, margin=margin, means=means, anything=anything), receipt
 
 
 def _statement(
@@ -136,10 +135,10 @@ def _statement(
         bar = (rows + known.rows.off) / known.rows.low
         limits.append(CertificateLimit(kind, size, bar, len(sets), math.comb(attributes, size), plan.doubts[kind]))
     if plan.numbers:
-        rows = found.means + max(found.rounding[names] for names in plan.numbers)
+        rows = max(found.farthest_of_means(names) for names in plan.numbers)
         bar = (rows + known.rows.off) / known.rows.low
         limits.append(
-            CertificateLimit("means", 2, bar, len(plan.numbers), math.comb(attributes, 2), plan.doubts["products"])
+            CertificateLimit("means", 2, bar, len(plan.numbers), math.comb(attributes, 2), plan.doubts["means"])
         )
     return Certificate(
         tuple(limits),
@@ -153,13 +152,14 @@ def _statement(
 
 @dataclass(frozen=True)
 class _CertificatePlan:
-    """The noise of the numbers to be drawn: the mean over boxes, if any; T; and A by the number of attributes.
+    """The noise of the numbers to be drawn: the mean over boxes, if any; T; L, if any; and A by the number of attributes.
 
     ``numbers`` are the pairs with an ordered attribute, whose means are certified.
     """
 
     mean: Laplace | Gaussian | None
     margin: Laplace | Gaussian
+    means: Laplace | Gaussian | None
     anything: dict[int, Laplace | Gaussian]
     numbers: set[Names]
     weights: dict[Names, int]
@@ -169,7 +169,7 @@ class _CertificatePlan:
     @property
     def events(self) -> list[Laplace | Gaussian]:
         """The events in the order in which they are drawn."""
-        drawn = [self.mean, self.margin, *self.anything.values()]
+        drawn = [self.mean, self.margin, self.means, *self.anything.values()]
         return [event for event in drawn if event is not None]
 
 
@@ -178,9 +178,11 @@ def _plan(known: CertifiableAnswers, family: dict[int, list[Names]], amount: Amo
     sets = [t for sets in family.values() for t in sets]
     weights = mean_weights(known.universe, [t for t in sets if not known.measures(t)] or sets)
     numbers = {t for t in family.get(2, []) if any(ordered_axes(known.universe, t))}
-    parts: dict[Class, float] = {"products": 1, "any": len(family)}
+    parts: dict[Class, float] = {"products": 1, "means": bool(numbers), "any": len(family)}
     whole = sum(part * SHARES[kind] for kind, part in parts.items()) + (TYPICAL if weights else 0.0)
-    of_mean, of_margin, of_any = (amount.part(share / whole * (1 - 1e-9)) for share in (TYPICAL, *SHARES.values()))
+    of_mean, of_margin, of_means, of_any = (
+        amount.part(share / whole * (1 - 1e-9)) for share in (TYPICAL, *SHARES.values())
+    )
     one = amount.budget.linear()
     bits = step_bits(known.rows, _scale(of_any.noise(one, one)))
     mean = _mean_noise(of_mean, mean_sensitivity(known.universe, weights, amount.budget)) if weights else None
@@ -188,6 +190,7 @@ def _plan(known: CertifiableAnswers, family: dict[int, list[Names]], amount: Amo
     return _CertificatePlan(
         mean,
         of_margin.noise(one, one, 2.0**-bits),
+        of_means.noise(one, one, 2.0**-bits) if numbers else None,
         {size: of_any.noise(one, one, 2.0**-bits) for size in family},
         numbers,
         weights,
@@ -222,23 +225,6 @@ def quantile(event: Laplace | Gaussian, beta: float) -> float:
     if left <= beta / 2:  # the grid is too coarse for this bound: use sub-Gaussianity
         return event.sigma * math.sqrt(-2 * math.log(beta))
     return event.sigma * max(0.0, -NormalDist().inv_cdf(left))
-
-
-def _typical_of_means(known: CertifiableAnswers, numbers: Collection[Names], typical: float) -> float:
-    """Guess the mean error, in rows, of a sum that a mean is made of.
-
-    It is the error of the noise of its own table, or the typical error where that is smaller or no table was
-    measured.
-    """
-    found = []
-    for names in sorted(numbers)[:LOOKED_AT]:
-        for axis in np.flatnonzero(ordered_axes(known.universe, names)).tolist():
-            weights = np.full(known.universe.sizes(names), 0.5)
-            within = np.moveaxis(weights, axis, -1)[0]
-            within[...] = np.linspace(0.0, 1.0, within.size)
-            line = Linear.from_table(known.universe, names, weights)
-            found.append(min(typical, math.sqrt(2 / math.pi) * float(known.deviations(names, [line])[0])))
-    return math.fsum(found) / len(found) if found else 0.0
 
 
 def mean_weights(universe: Universe, sets: Sequence[Names]) -> dict[Names, int]:
@@ -332,22 +318,27 @@ def _of_all(
     return total, farthest
 
 
-def _largest_excess(
-    found: CertifiedCounts, differences: Iterable[tuple[Names, Steps]], numbers: Collection[Names], lead: int
-) -> int:
-    """Return by how much the largest error exceeds its allowance.
+def _largest_excesses(
+    found: CertifiedCounts, differences: Iterable[tuple[Names, Steps]], numbers: Collection[Names]
+) -> tuple[int, int]:
+    """Return by how much the largest error exceeds its allowance, of products and of the sums that means are made of.
 
-    a_t(q) is the least of its lines, so −a_t(q) is the largest of theirs. ``numbers`` are the pairs whose means are
-    certified, ``lead`` steps ahead of the allowance of products.
+    −a_t(q) is the largest of those of its lines, as a_t(q) is the least of them. ``numbers`` are the pairs whose means
+    are certified.
     """
-    most = -MOST_STEPS
+    of_products = of_means = -MOST_STEPS
     for names, difference in differences:
         ordered = ordered_axes(found.universe, names)
         for each in found.allowances(names, keep=False):
-            most = max(most, largest_error(difference, ordered, each.table) - each.offset)
+            of_products = max(of_products, largest_error(difference, ordered, each.table) - each.offset)
         for axis in np.flatnonzero(ordered).tolist() if names in numbers else ():
-            most = max(most, largest_of_means(difference, axis, found.places(names, axis)) + lead)
-    return most
+            of_means = max(of_means, largest_of_means(difference, axis, *found.sums_of_means(names, axis)))
+    return of_products, of_means
+
+
+def in_rows(steps: int, bits: int) -> float:
+    """Convert steps to rows. Steps are cut off at ±2^53, which float64 holds."""
+    return math.ldexp(max(-MOST_STEPS, min(steps, MOST_STEPS)), -bits)
 
 
 def _chunks(universe: Universe, sets: Sequence[Names]) -> Iterator[list[Names]]:

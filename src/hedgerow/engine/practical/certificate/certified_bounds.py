@@ -4,13 +4,15 @@ Proof: docs/proofs/certificate.md. Symbols: H are the hypothesis' tables when th
 counts, ñ the rows.
 
     T    = max over sets t of up to three attributes in a public family, over products q on t, of
-           |⟨q, N_t⟩ − ⟨q, G_t⟩| − a_t(q); and over the sums q that are 0 where the mean of an ordered attribute within
-           one value of another is what H has, with the same negative a_t(q) for all of these
+           |⟨q, N_t⟩ − ⟨q, G_t⟩| − a_t(q)
+    L    = max over pairs t of that family, over the sums λ = x − c of an ordered attribute within one value of the
+           other, c about the mean that H has there, of |⟨λ, N_t⟩ − ⟨λ, G_t⟩|/f_t(λ) − a_t(λ)
     A(k) = max over sets t of k attributes, over all weights q on t, of |⟨q, N_t⟩ − ⟨q, G_t⟩|
 
 G_t is ñ·H_t rounded to whole steps of a public power of two. a_t(q) is the error expected of q by public quantities
-(``expected_errors``), so that one number gives each question a bar of its own size. One row moves every term by at
-most 1, and so their maximum: T and each A are drawn once with noise of sensitivity 1. Every question of the class,
+(``expected_errors``), so that one number gives each question a bar of its own size. f_t(λ) is the most that a row moves
+⟨λ, N_t⟩. One row moves every term by at most 1, and so their maximum: T, L and each A are drawn once with noise of
+sensitivity 1. Every question of the class,
 including one that an analyst invents later, then errs by at most its expected error plus that number and the noise's
 quantile. After a refit the bar is still about H; the new answers may move inside it.
 
@@ -37,6 +39,7 @@ from hedgerow.engine.certificate import Certificate, CertificateLimit
 from hedgerow.engine.practical.certificate.expected_errors import (
     MOST_SUM,
     ErrorAllowance,
+    allowance_of_means,
     error_allowances,
     typical_errors,
 )
@@ -84,6 +87,10 @@ class CertifiableAnswers(Protocol):
         ...
 
 
+SumsOfMeans = tuple[Steps, Steps, Steps]
+"""For each value of an attribute: c and f in PLACES of a number's range, and the allowance in steps (``sums_of_means``)."""
+
+
 class CertifiedCounts:
     """The released numbers of a certificate in use: how far a true count may be from the certified answer."""
 
@@ -95,7 +102,10 @@ class CertifiedCounts:
         self.typical: float | None = None  # typical error in rows
         self.margin = math.inf  # rows by which an error may exceed its allowance
         self.anything: dict[int, float] = {}  # bound in rows for any weights, by the number of attributes
-        self.means = math.inf  # bound in rows for the sums that means are made of
+        self.means = math.inf  # rows by which the sums that means are made of may exceed their allowance
+        self._unmeasured = {names for names in family.get(2, ()) if not known.measures(names)}
+        self._are_scaled = True  # False if the bound is of the sums as they are, without f and allowance
+        self._sums: dict[tuple[Names, int], SumsOfMeans] = {}
         self._allowed: dict[Names, list[ErrorAllowance]] = {}
         self._kept_roots: dict[Names, Array] = {}
         self.certificate: Certificate | None = None
@@ -107,7 +117,9 @@ class CertifiedCounts:
         made.margin, made.bits = record["margin"], record["bits"]
         made.anything = {size: rows for size, rows in record["anything"]}
         made.rounding = dict(zip(sorted(made.family), record["rounding"], strict=True))
-        made.typical, means = record["typical"], record.get("means")  # older snapshots have no "means"
+        # Older snapshots have "means", a bound of the sums as they are, or neither.
+        made.typical, made._are_scaled = record["typical"], "sums" in record
+        means = record.get("sums", record.get("means"))
         made.means = math.inf if means is None else means
         stated = tuple(CertificateLimit(*fields) for fields in record["stated"])
         typical_error = None if made.typical is None else made.typical / known.rows.estimate
@@ -123,7 +135,7 @@ class CertifiedCounts:
             "anything": [[size, rows] for size, rows in self.anything.items()],
             "rounding": [self.rounding[names] for names in sorted(self.family)],
             "typical": self.typical,
-            "means": self.means if math.isfinite(self.means) else None,
+            "sums" if self._are_scaled else "means": self.means if math.isfinite(self.means) else None,
             "stated": [list(astuple(limit)) for limit in self.certificate.limits],
             "beta_of_rows": self.certificate.beta_of_rows,
         }
@@ -160,8 +172,6 @@ class CertifiedCounts:
             steps = each.table
             on_cells = 0.0 if steps is None else self._rows_of(answer_all(queries, lambda _, steps=steps: steps))  # type: ignore[misc]
             reach = np.minimum(reach, _times(pieces, self._of_product(each)) + on_cells)
-        if len(names) == 2 and math.isfinite(self.means) and not isinstance(queries, Products):
-            reach = np.minimum(reach, [self._of_mean(names, query) for query in queries])
         anything = self.anything[len(names)]
         if (reach > anything).any():
             public = self.rows.low == self.rows.high  # with n public, a constant added to all weights changes nothing
@@ -194,15 +204,42 @@ class CertifiedCounts:
         places: Steps = np.clip(np.rint(means * PLACES), 0, PLACES).astype(np.int64)
         return places
 
-    def _of_mean(self, names: Names, query: Linear) -> float:
-        """Return how many rows a line within one value of an attribute may be off; infinite for any other query.
+    def sums_of_means(self, names: Names, axis: int) -> SumsOfMeans:
+        """Return the sums that were certified of an attribute within each value of another. Public.
 
-        The line is γ + β(u − c) within that value, and γ at the others. The bound is |β|(M + |c − c₀|·that value's
-        own error), with c₀ the place that was certified, plus γ times the error of n. A value's own error is that of
-        its count by this table: its certified error, plus the distance between the two tables.
+        f_k is the most that a row moves the sum: max(c_k, 1 − c_k), or 1 where a row may be replaced.
         """
-        if query.vectors:
-            return math.inf
+        key = names, axis
+        if key not in self._sums:
+            places = self.places(names, axis)
+            farthest, allowed = np.full_like(places, PLACES), np.zeros_like(places)
+            if self._are_scaled and names in self._unmeasured:
+                lines = np.moveaxis(self.rows.estimate * self.certified_table(names), axis, -1)
+                allowed = allowance_of_means(lines, places / PLACES, self.bits)
+            if self._are_scaled and self.rows.low < self.rows.high:
+                farthest = np.maximum(places, PLACES - places)
+            self._sums[key] = places, farthest, allowed
+        return self._sums[key]
+
+    def farthest_of_means(self, names: Names) -> float:
+        """Return how many rows any of the sums that means of a pair are made of may be off."""
+        axes = np.flatnonzero(ordered_axes(self.universe, names)).tolist()
+        return max(float(self._of_sums(names, axis).max()) for axis in axes) + self.rounding[names]
+
+    def _of_sums(self, names: Names, axis: int) -> Array:
+        """Return how many rows each of the sums of an attribute within a value of another may be off."""
+        _, farthest, allowed = self.sums_of_means(names, axis)
+        return farthest / PLACES * np.maximum(0.0, self._rows_of(allowed) + self.means)
+
+    def of_mean(self, names: Names, query: Linear) -> tuple[float, float]:
+        """Return γ, and how many rows ⟨q − γ, counts⟩ may be off, for a line q within one value of an attribute.
+
+        The line is γ + β(u − c) within that value, and γ at the others. The bound is |β|(that of u − c₀ + |c − c₀|·that
+        value's own error), with c₀ the place that was certified. A value's own error is that of its count by this
+        table: its certified error, plus the distance between the two tables. Any other query has no bound.
+        """
+        if len(names) != 2 or names not in self.family or query.vectors or not math.isfinite(self.means):
+            return 0.0, math.inf
         for axis, other in ((0, names[1]), (1, names[0])):
             if not self.universe[names[axis]].ordered:
                 continue
@@ -219,18 +256,18 @@ class CertifiedCounts:
             off = max(float(np.abs(lines[k] - line).max()), float(np.abs(rest - gamma).max()))
             if off > NEARLY:
                 continue
-            away = abs(c - int(self.places(names, axis)[k]) / PLACES)
+            away = abs(c - int(self.sums_of_means(names, axis)[0][k]) / PLACES)
             value = {other: np.arange(self.universe[other].size) == k}
             of_value = 0.0
             if away:
                 of_value = float(self.reach((other,), [Linear.product(self.universe, value)])[0])
                 of_value += self._apart(names, axis, k)
-            return (
-                abs(slope) * (self.means + away * of_value)
-                + abs(gamma) * self.rows.off
+            return gamma, (
+                abs(slope) * (float(self._of_sums(names, axis)[k]) + away * of_value)
                 + off * (self.rows.high + self.rows.estimate)
+                + self.rounding[names]
             )
-        return math.inf
+        return 0.0, math.inf
 
     def _apart(self, names: Names, axis: int, k: int) -> float:
         """Return the distance in rows between the counts of a value by this table and by the value's own table.

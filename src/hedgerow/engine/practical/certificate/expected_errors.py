@@ -6,11 +6,11 @@ that q is about. A question q on s attributes is allowed
 
     level·min over (c, slope) of c + slope·v(q) rows,       level = typical error · FACTOR[s] · K^POWER[s]
 
-A sum that a mean is made of is allowed less than nothing: minus AHEAD times its own typical error. A question's own
-typical error is proportional to v(q)^USUAL, or the same of its complement if that is smaller, relative to the boxes
-that the typical error is the mean of. All of this is a guess, made from the observed errors of fitted tables; no
-proof needs it. A bar is the allowance plus the one number by which any question exceeds its allowance, so a bad guess
-costs width and nothing else.
+A question's own typical error is proportional to v(q)^USUAL, or the same of its complement if that is smaller,
+relative to the boxes that the typical error is the mean of. The sum Σ (x − c) that a mean within a group is made of is
+allowed what it is off if the mean is off by APART standard deviations, where its pair was not measured. All of this is a guess, made from the observed
+errors of fitted tables; no proof needs it. A bar is the allowance plus the one number by which any question exceeds its
+allowance, so a bad guess costs width and nothing else.
 """
 
 from __future__ import annotations
@@ -28,9 +28,8 @@ from hedgerow.engine.practical.certificate.largest_errors import Steps
 
 FACTOR, POWER = {1: 0.26, 2: 0.7, 3: 1.7}, {1: 0.58, 2: 0.5, 3: 0.28}  # by the number of attributes
 PIECES = ((1.9, 0.0), (0.6, 18.0))  # (c, slope): the allowance is the least of two lines, the first of them flat
-# Sums that means are made of get a bar that is tighter than the excess of products, by this many of their typical
-# errors.
-AHEAD = 1.5
+# Standard deviations within a group by which its mean is expected to be off, where its pair was not measured.
+APART = 0.12
 USUAL = 0.4  # exponent of v in a question's own typical error
 MOST = 2**53  # most steps of a level
 MOST_SUM = 2**60  # most steps of a table
@@ -71,12 +70,17 @@ def error_allowances(believed: Array, typical: float, bits: int, *, flat: bool =
     return found
 
 
-def guess_in_steps(typical_error: float, bits: int) -> int:
-    """Return by how many steps the sums that means are made of are to be ahead of products.
+def allowance_of_means(lines: Array, centers: Array, bits: int) -> Steps:
+    """Return the allowance, in steps, of Σ (x − c) for each group of a pair that no measurement covers.
 
-    ``typical_errors`` is the guess of the mean error of such a sum, in rows.
+    ``lines`` are the rows that are believed to have each value of the number, one line for each group, ``centers`` the
+    places c in the number's range.
     """
-    return int(min(math.ldexp(AHEAD * typical_error, bits), MOST))
+    lines = np.maximum(lines, 0.0)
+    off = np.linspace(0.0, 1.0, lines.shape[-1]) - centers[:, None]
+    rows = APART * np.sqrt((np.square(off) * lines).sum(axis=-1) * lines.sum(axis=-1))
+    steps: Steps = np.minimum(np.ldexp(rows, bits), MOST).astype(np.int64)
+    return steps
 
 
 def typical_errors(roots: Array, ordered: Sequence[bool], parts: Array) -> Array:

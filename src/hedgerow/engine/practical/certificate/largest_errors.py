@@ -1,6 +1,6 @@
 """The largest error of any question of a class on one small table, in whole steps and so without rounding error.
 
-The table holds differences, data minus hypothesis. There are two classes, one within the other, and the lines that
+The table holds differences, data minus hypothesis. There are two classes, one within the other, and the sums that
 means are made of:
 
     products  an interval of each ordered attribute, times a set of cells of each other one
@@ -48,16 +48,19 @@ def half_distance(table: Steps) -> int:
     return int(max(table[table > 0].sum(), -table[table < 0].sum()))
 
 
-def largest_of_means(table: Steps, axis: int, places: NDArray[np.int64]) -> int:
-    """Return the largest |Σ_i (i/(m − 1) − c_k)·table(i, k)| over the cells k of the other axis, rounded down.
+def largest_of_means(
+    table: Steps, axis: int, places: NDArray[np.int64], farthest: NDArray[np.int64], allowed: Steps
+) -> int:
+    """Return the largest |Σ_i (i/(m − 1) − c_k)·table(i, k)|/f_k − allowed_k over the cells k of the other axis.
 
-    c_k is places[k]/PLACES. The arithmetic is in whole numbers of any size: a row moves the result by whole steps,
-    and by no more after rounding down.
+    c_k is places[k]/PLACES and f_k is farthest[k]/PLACES. The quotient is rounded down. The arithmetic is in whole
+    numbers of any size: a row moves the quotient by whole steps, and by no more after rounding down.
     """
     lines = np.moveaxis(table, axis, -1).astype(object)
     last = lines.shape[-1] - 1
     along, totals = lines @ np.arange(last + 1).astype(object), lines.sum(axis=-1)
-    return int(max(abs(PLACES * along - last * places.astype(object) * totals)) // (PLACES * last))
+    sums = abs(PLACES * along - last * places.astype(object) * totals)
+    return int(max(sums // (last * farthest.astype(object)) - allowed.astype(object)))
 
 
 def _largest_sum(table: Steps, ordered: Sequence[bool]) -> int:
