@@ -148,8 +148,8 @@ ATTACKS = [
            "tests/engine/test_bar_widths.py::test_a_bar_is_proportional_to_the_noise_however_coarse_its_grid", "scales from 1e-4 to 100 grid steps: at most in proportion"),
     Attack("Copies of a row that are one person's move a sum of noisy SGD by what is billed for those that are kept", "exact",
            "tests/attacks/test_attacks_sgd.py::test_copies_of_a_row_are_one_persons_and_move_a_sum_by_what_is_billed_for_them", "2 to 40 copies, 2 kept: between 1.9 and 2 times a row's bound"),
-    Attack("A private search tells nothing of how few rows train or score: it neither fails nor warns, however many there are", "attack",
-           "tests/erm/test_search.py::test_a_private_number_of_rows_raises_nothing_however_few_train_or_score", "0 to 3 rows, four splits of each: no error"),
+    Attack("A private search tells nothing of how few rows there are: it neither fails nor warns, however many there are", "attack",
+           "tests/erm/test_search.py::test_a_private_number_of_rows_raises_nothing_however_few_there_are", "0 to 3 rows, four seeds of each: no error"),
     Attack("What is priced at the budget's one Rényi order is charged under no cap, which is an ε by itself", "attack",
            "tests/privacy/test_renyi_events.py::test_nothing_that_is_priced_at_the_budgets_order_is_charged_under_a_cap", "rounds of hits and random numbers of runs: refused; a cap that is set later is spent"),
 ]  # fmt: skip
