@@ -179,6 +179,8 @@ def test_fit_is_free_and_suits_its_target(desk: Desk) -> None:
     assert desk.json("fit", "age", "region", "--where", 'count(sex="F")')["model"] == "linear"
     assert "logistic model of smoker" in words(desk, "fit", "smoker", "age")
     assert desk.json("fit", "age", "region", "--model", "quantile", "--quantile", "0.9")["model"] == "quantile"
+    quantile = ("fit", "age", "region", "--model", "quantile")
+    assert desk.json(*quantile)["coefficients"] == desk.json(*quantile, "--quantile", "0.5")["coefficients"]
     assert desk.run("fit", "smoker", "age", "--model", "forest").exit_code == 2
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import os
 import pickle
@@ -247,3 +248,13 @@ def test_many_batches_are_one_table(tmp_path) -> None:
     some = np.array([0, 131_071, 131_072, n - 1])
     s, x = rows.take(some, ("s", "x"))
     assert x.tolist() == (some / 7).tolist() and s.tolist() == [str(i % 1013) for i in some]
+
+
+@pytest.mark.parametrize(
+    "columns", [COLUMNS, {"no such column": COLUMNS[next(iter(COLUMNS))]}], ids=["fine", "refused"]
+)
+def test_rows_without_a_folder_leave_no_file_behind(columns, tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with contextlib.suppress(InvalidInput):
+        assert row_store(FRAME, columns).rows == len(FRAME)
+    assert list(tmp_path.iterdir()) == []

@@ -135,6 +135,7 @@ FLAWS: dict[str, Callable[[], bytes]] = {
     "another field": lambda: with_document(changed(("code",), "print()")),
     "a number that is too large": lambda: with_document(changed(("blocks", 0, "spent"), 1e300)),
     "a budget that is too large": lambda: with_document(changed(("blocks", 0, "budget", "epsilon"), 1e300)),
+    "a probability above 1": lambda: with_document(changed(("blocks", 0, "beta"), 1.5)),
     "a limit of a certificate twice": lambda: with_document(
         lambda d: d["blocks"][0]["public"]["certified"]["stated"].append(
             d["blocks"][0]["public"]["certified"]["stated"][0]
