@@ -353,3 +353,10 @@ def test_an_inspection_can_be_made_of_any_labels(extra) -> None:
     frame, universe = pd.DataFrame({"a": ["F", "x", None, "x"]}), hr.Universe(a=hr.Categories(["F", extra]))
     found = hr.unsafe.unsafe_inspect(frame, universe)
     assert found[["rows", "missing", "clamped", "unmatched"]].to_numpy().tolist() == [[4, 1, 0, 2]]
+
+
+def test_a_number_that_no_category_has_is_unmatched_and_one_beyond_a_range_is_clamped() -> None:
+    universe = hr.Universe(place=hr.Categories(["1", "2", "here"]), smoker=hr.Flag(), age=hr.Integers(0, 9))
+    frame = pd.DataFrame({"place": [7, 1, 2], "smoker": [5, 1, 0], "age": [12, 3, 4]})
+    found = hr.unsafe.unsafe_inspect(frame, universe)
+    assert found[["clamped", "unmatched"]].to_numpy().tolist() == [[0, 1], [0, 1], [1, 0]]
