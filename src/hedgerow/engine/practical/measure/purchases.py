@@ -233,8 +233,11 @@ def _norm(query: Linear) -> float:
 
 def _event(budget: Budget, scale: float, *, alone: bool) -> Laplace | Gaussian:
     """Return noise of this scale on one count, or on a whole marginal."""
-    pure = budget.pure
-    distance = budget.linear() if alone else budget.marginal_l1() if pure else budget.marginal_l2()
-    if not scale > 0 or not math.isfinite(distance / scale * (distance / scale)):  # nor is its cost
+    if not scale > 0:
         raise InvalidInput("within must be an error that noise can have. Found less. Ask for a wider bar.")
-    return Laplace(distance, scale) if pure else Gaussian(distance, scale)
+    if budget.pure:
+        return Laplace(budget.linear() if alone else budget.marginal_l1(), scale)
+    distance = budget.linear() if alone else budget.marginal_l2()
+    if not math.isfinite(distance / scale * (distance / scale)):  # nor is its cost
+        raise InvalidInput("within must be an error that noise can have. Found less. Ask for a wider bar.")
+    return Gaussian(distance, scale)
