@@ -102,6 +102,7 @@ BY_TEXT = (
     "__init__.py",
     "_deprecated.py",
     "erm/__init__.py",
+    "textbook/__init__.py",
 )  # doors, which import a public or a former name by its text
 HEIGHT = {room: height for height, rooms in enumerate(LAYERS) for room in rooms}
 

@@ -17,6 +17,7 @@ MODULES = {
     "generalise",
     "ledger",
     "serialize",
+    "textbook",
     "unsafe",
     "wire",
 }  # loaded when first named
@@ -25,6 +26,12 @@ MODULES = {
 def test_dir_shows_public_names_and_modules_and_nothing_else() -> None:
     shown = {name for name in dir(hr) if not name.startswith("__")}
     assert shown == {*hr.__all__, *MODULES}
+
+
+def test_every_mechanism_of_the_papers_is_reached_by_the_name_of_its_file() -> None:
+    folder = Path(hr.textbook.__file__).parent
+    assert dir(hr.textbook) == sorted(file.stem for file in folder.glob("*.py") if file.stem != "__init__")
+    assert all(isinstance(getattr(hr.textbook, name), ModuleType) for name in dir(hr.textbook))
 
 
 def test_dir_is_the_same_before_and_after_everything_was_used() -> None:

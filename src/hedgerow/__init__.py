@@ -163,7 +163,10 @@ _NAMES = {  # public names, by the module that defines them
     "release_file.release": ["Release", "load"],
     "session": ["Session"],
 }
-_MODULES = ("audit", "drafting", "erm", "estimators", "generalise", "ledger", "losses", "serialize", "unsafe", "wire")
+_MODULES = (
+    *("audit", "drafting", "erm", "estimators", "generalise", "ledger", "losses", "serialize", "textbook", "unsafe"),
+    "wire",
+)
 _deprecated.install()
 _HOME = {name: module for module, names in _NAMES.items() for name in names}
 _RENAMED = {"Typed": "TrustSchema", "isnt": "not_"}  # names of the version before
