@@ -10,7 +10,12 @@ import pytest
 from people import SMALL, frame, opened
 
 import hedgerow as hr
+from hedgerow.display import report_page
 from hedgerow.errors import InvalidInput
+from hedgerow.privacy.conversion import epsilon_of_rho
+from hedgerow.privacy.events import Gaussian
+from hedgerow.privacy.renyi_events import HitRound, RandomRuns
+from hedgerow.report import Charge
 
 
 def test_a_report_has_every_answer_and_every_charge(session) -> None:
@@ -125,6 +130,29 @@ def test_a_cover_says_what_was_spent_as_an_epsilon_and_whom_it_protects() -> Non
     assert "any one row" in cover and "ε if alone" in report.html and "@media print" in report.html
     pure = opened(frame(), budget=hr.Budget(1.0, 0.0)).report()
     assert "ε if alone" not in pure.html and report.facts["spent_epsilon"] <= 1
+
+
+@pytest.mark.parametrize("k", [1, 4])
+def test_the_epsilon_beside_a_cost_is_that_of_a_person(k) -> None:
+    account = hr.Accountant(hr.Budget(1.0, 1e-6, "add-remove", rows_per_unit=k))
+    account.charge(Gaussian(1.0, 60.0))
+    assert cost_line(account)[1] == f"{account.spent_epsilon:.3g}"
+
+
+@pytest.mark.parametrize("event", [HitRound(1.0, 0.02), RandomRuns(1e-3, 2.0)])
+def test_a_price_that_is_no_rho_has_no_epsilon_beside_it(event) -> None:
+    account = hr.Accountant(hr.Budget(1.0, 1e-6))
+    account.charge(Gaussian(1.0, 60.0), event)
+    assert account.spent_epsilon != pytest.approx(epsilon_of_rho(account.spent, 1e-6), rel=0.3)  # of a hit it is less
+    cost, alone, share = cost_line(account)
+    assert (cost, alone) == (f"{account.spent:.4g}", "–") and share.endswith("%")
+
+
+def cost_line(account: hr.Accountant) -> tuple[str, ...]:
+    """The line of a report about all that an account paid for."""
+    facts = {"delta": 1e-6, "epsilon": 1.0, "rows_per_unit": account.budget.rows_per_unit}
+    charges = [Charge(each.why, "", ", ".join(map(repr, each.events)), each.cost) for each in account.entries()]
+    return report_page._cost(charges, facts | {"currency": "rho", "spent_of": account.budget.total})
 
 
 def test_a_memory_ledger_has_no_names_to_tell() -> None:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+import warnings
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 import hedgerow as hr
 from hedgerow.erm import search as searching
+from hedgerow.erm import values
 from hedgerow.errors import BudgetExceeded, InvalidInput
 from hedgerow.privacy.events import Gaussian
 from hedgerow.privacy.renyi_events import COINS, RandomRuns
@@ -107,6 +110,46 @@ def test_one_row_moves_a_score_by_at_most_one(label) -> None:
             assert abs(searching._score(each, X, changed) - full) <= 1 + 1e-9
         assert abs(searching._score(each, X[1:], labels[1:]) - full) <= 1 + 1e-9
         assert 0 <= full <= len(X)
+
+
+@pytest.mark.parametrize("laid_out", [np.asarray, sp.csr_array])
+def test_a_row_of_any_size_moves_a_score_by_at_most_one_and_warns_of_nothing(laid_out) -> None:
+    """Products that overflow add up to infinity or NaN, which is one wrong row, and no word about it."""
+    rows = np.random.default_rng(3).normal(size=(300, 9))
+    target = rows @ np.array([3.0, -2, 1, -1, 2, -3, 1, -2, 2])
+    wide = hr.Budget(30.0, 1e-6)
+    fitted = [
+        (hr.erm.Ridge(wide, label_bound=20.0, random_state=0).fit(rows, target), target),
+        (hr.erm.LogisticRegression(wide, classes=[0, 1], random_state=0).fit(rows, target > 0), target > 0),
+        (hr.erm.LinearSVC(wide, classes=[0, 1, 2], random_state=0).fit(rows, target > 0), target > 0),
+    ]
+    for model, labels in fitted:
+        full = searching._score(model, laid_out(rows), labels)
+        assert full > 250  # not what a missing score would be rounded to
+        for large in (math.inf, -math.inf, 1e308, -1e308 * np.sign(model.coef_[0]), 1e308 * np.sign(rows[0])):
+            changed = rows.copy()
+            changed[7] = large
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
+                assert abs(searching._score(model, values.matrix(laid_out(changed)), labels) - full) <= 1 + 1e-9
+
+
+@pytest.mark.parametrize("laid_out", [np.asarray, sp.csr_array])
+def test_the_score_of_a_row_depends_on_no_other_row_to_the_last_bit(laid_out) -> None:
+    rows = np.random.default_rng(4).normal(size=(67, 9))
+    model = hr.erm.LogisticRegression(BUDGET, classes=[0, 1, 2], random_state=0).fit(rows, np.zeros(67))
+    scores = searching._row_scores(model, laid_out(rows))
+    for some in (slice(1, None), slice(0, 1), slice(5, 22), slice(None, None, -1)):
+        assert np.array_equal(searching._row_scores(model, laid_out(rows[some])), scores[some])
+    assert scores == pytest.approx(model.decision_function(rows))
+
+
+@pytest.mark.parametrize("bound", [5e-324, 1.0, 1e308])
+def test_a_score_is_a_share_of_a_bound_of_any_size(bound) -> None:
+    model = hr.erm.Ridge(BUDGET, label_bound=bound)
+    model.coef_, model.intercept_ = np.zeros(3), bound
+    assert searching._score(model, X, np.full(len(X), -math.inf)) == 0
+    assert searching._score(model, X, np.full(len(X), math.inf)) == len(X)
 
 
 def test_a_grid_of_parameters_is_a_list_of_candidates() -> None:

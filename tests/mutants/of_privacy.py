@@ -964,7 +964,7 @@ renyi(
 )  # fmt: skip
 renyi(
     "RE12", "../erm/search.py::_score", "a row with a far target moves a score by more than its noise hides",
-    "np.clip(values.labels(y), -bound, bound)", "values.labels(y)", SEARCH + "one_row_moves_a_score_by_at_most_one",
+    "np.clip(each, -bound, bound) / bound / 2", "each / bound / 2", SEARCH + "one_row_moves_a_score_by_at_most_one",
 )  # fmt: skip
 renyi(
     "RE13", "../erm/search.py::PrivateSearch._fit_candidate", "a fit spends what the score of its run spends too, so that a run costs more than is billed",
@@ -993,8 +993,12 @@ renyi(
     SEARCH + "the_bill_is_the_whole_budget_and_is_what_is_spent",
 )  # fmt: skip
 renyi(
-    "RE16", "../erm/search.py::_score", "an error says that there is no row, where the number of rows is private",
-    "if y.size == 0:", "if y.size < 0:", SEARCH + "a_private_number_of_rows_raises_nothing_however_few_there_are",
+    "RE16", "../erm/search.py::_score", "a row with products that overflow makes every score nothing, whatever the other rows",
+    "np.nan_to_num(found[:, 0], nan=0.0)", "found[:, 0]", SEARCH + "a_row_of_any_size_moves_a_score_by_at_most_one_and_warns_of_nothing",
+)  # fmt: skip
+renyi(
+    "RE23", "../erm/search.py::_row_scores", "a warning tells that a row is too large for a product",
+    '@np.errstate(all="ignore")', "", SEARCH + "a_row_of_any_size_moves_a_score_by_at_most_one_and_warns_of_nothing",
 )  # fmt: skip
 renyi(
     "RE17", "../erm/search.py::PrivateSearch._event", "a search is a candidate, whose loss has no bound at the second order of the bill",
@@ -1015,6 +1019,15 @@ renyi(
     "RE20", "../ledger/caps.py::_largest_cost", "a cap that comes after rounds of hits believes their price",
     "return budget.total", "return budget.cost(event)",
     RENYI + "nothing_that_is_priced_at_the_budgets_order_is_charged_under_a_cap",
+)  # fmt: skip
+renyi(
+    "RE24", "../display/report_page.py::_cost", "a report says that a round of hits is worth a third of its ε",
+    "if any(name in AT_ONE_ORDER for charge in charges for name in KIND.findall(charge.noise)):", "if not charges:",
+    "test_report.py::test_a_price_that_is_no_rho_has_no_epsilon_beside_it",
+)  # fmt: skip
+renyi(
+    "RE25", "../display/report_page.py::_cost", "the ε beside a cost is that of a row, where people have several",
+    'facts.get("rows_per_unit", 1) ** 2 * cost', "cost", "test_report.py::test_the_epsilon_beside_a_cost_is_that_of_a_person",
 )  # fmt: skip
 
 PRIVACY = [

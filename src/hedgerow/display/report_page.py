@@ -17,6 +17,7 @@ from hedgerow._numbers import few_digits
 from hedgerow.display.titles import label, sentence, title, unit
 from hedgerow.engine.certificate import NONE
 from hedgerow.privacy.conversion import epsilon_of_rho
+from hedgerow.privacy.renyi_events import HitRound, RandomRuns
 from hedgerow.query.counts import Count
 from hedgerow.query.ratios import Mean, mean
 from hedgerow.query.statistics import QuantileStatistic
@@ -55,6 +56,8 @@ PURPOSES = {
 
 
 CURRENCIES = {"rho": "ρ", "epsilon": "ε"}
+AT_ONE_ORDER = {HitRound.__name__, RandomRuns.__name__}  # events whose price is no ρ
+KIND = re.compile(r"\b[A-Z]\w*(?=\()")
 NOISE = re.compile(r"(Gaussian|Laplace|Exponential)\(.*?(?:sigma|scale|epsilon)=([\d.e+-]+)")
 
 
@@ -259,12 +262,13 @@ def _cost_sections(report: Any) -> Iterable[str]:
         yield _html.paragraph(
             "Costs are in ρ, the currency of zero-concentrated differential privacy: costs in ρ add up, and "
             f"{facts['spent_of']:.4g} ρ make up the budget of ε = {facts['epsilon']:g}{_delta(facts)}. Beside each cost "
-            "stands the ε that it would be worth alone, at the same δ. These ε do not add up: together they make less."
+            "stands the ε that it would be worth alone, at the same δ, or a dash where ρ is its price in this budget "
+            "only. These ε do not add up: together they make less."
         )
-    purposes: dict[str, list[float]] = {}
+    purposes: dict[str, list[Any]] = {}
     for charge in report.charges:
-        purposes.setdefault(_purpose(charge.why), []).append(charge.cost)
-    rows = [(_html.text(name), f"{len(costs):,}", *_cost(sum(costs), facts)) for name, costs in purposes.items()]
+        purposes.setdefault(_purpose(charge.why), []).append(charge)
+    rows = [(_html.text(name), f"{len(some):,}", *_cost(some, facts)) for name, some in purposes.items()]
     names = _cost_names(facts)
     yield _table(("spent on", "charges", *names), rows, "", numeric=tuple(range(1, 2 + len(names))))
     named = any(charge.when for charge in report.charges)
@@ -275,7 +279,7 @@ def _cost_sections(report: Any) -> Iterable[str]:
             + (f" × {len(same)}" if len(same) > 1 else "")
             + (f"<br><code>{_html.text(first.asked)}</code>" if first.asked else ""),
             _html.text(_noise([charge.noise for charge in same])),
-            *_cost(sum(charge.cost for charge in same), facts),
+            *_cost(same, facts),
         )
         for first, same in _alike(report.charges)
     ]
@@ -362,12 +366,19 @@ def _cost_names(facts: dict[str, Any]) -> tuple[str, ...]:
     return ("ρ", "ε if alone", "of the budget") if facts["currency"] == "rho" else ("ε", "of the budget")
 
 
-def _cost(cost: float, facts: dict[str, Any]) -> tuple[str, ...]:
-    """Return a cost in its currency, as an ε, and as a share of the budget."""
+def _cost(charges: Sequence[Any], facts: dict[str, Any]) -> tuple[str, ...]:
+    """Return the cost of some charges in its currency, as an ε of what is protected, and as a share of the budget.
+
+    The price of an event at the budget's one Rényi order is no ρ, and no ε follows from it alone.
+    """
+    cost = sum(charge.cost for charge in charges)
     share = f"{cost / facts['spent_of']:.2%}"
     if facts["currency"] != "rho":
         return f"{cost:.4g}", share
-    return f"{cost:.4g}", f"{min(epsilon_of_rho(cost, facts['delta']), facts['epsilon']):.3g}", share
+    if any(name in AT_ONE_ORDER for charge in charges for name in KIND.findall(charge.noise)):
+        return f"{cost:.4g}", "–", share
+    alone = epsilon_of_rho(facts.get("rows_per_unit", 1) ** 2 * cost, facts["delta"])
+    return f"{cost:.4g}", f"{min(alone, facts['epsilon']):.3g}", share
 
 
 def _amount(cost: float, facts: dict[str, Any]) -> str:

@@ -238,9 +238,7 @@ class _Classifier(ClassifierMixin, LinearModel):  # type: ignore[misc]
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the predicted class of every row."""
-        scores = self.decision_function(X)
-        best = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
-        return np.asarray(self.classes_[best])
+        return np.asarray(self.classes_[choose_classes(self._scores(X))])
 
 
 class LogisticRegression(_Classifier):
@@ -441,6 +439,11 @@ class Lasso(_Regressor):
             self._with_intercept(X), y, radius=radius / self.row_bound, row_bound=self.row_bound, expected_rows=self.expected_rows, seed=seed,
             **self._payment(),
         )  # fmt: skip
+
+
+def choose_classes(scores: Array) -> NDArray[np.int64]:
+    """Return the class number for the scores of every row: one for two classes, else one per class."""
+    return (scores[:, 0] > 0).astype(np.int64) if scores.shape[1] == 1 else scores.argmax(axis=1)
 
 
 def flat_labels(y: Any) -> Any:
