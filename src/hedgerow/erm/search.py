@@ -27,7 +27,7 @@ from hedgerow._checks import number
 from hedgerow._extras import extra
 from hedgerow._types import Array
 from hedgerow.erm import values
-from hedgerow.erm.estimators import LinearModel, code_labels, choose_classes, flat_labels
+from hedgerow.erm.estimators import LinearModel, choose_classes, code_labels, flat_labels
 from hedgerow.errors import BudgetExceeded, InvalidInput
 from hedgerow.privacy.allowance import Allowance, Amount
 from hedgerow.privacy.budget import Budget
