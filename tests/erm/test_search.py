@@ -56,7 +56,10 @@ def test_the_bill_is_the_whole_budget_and_is_what_is_spent() -> None:
     assert bill.cost == pytest.approx(hr.Budget(0.5, 1e-6).total, rel=1e-9) and bill.cost <= hr.Budget(0.5, 1e-6).total
     (entry,) = account.entries()
     assert isinstance(entry.events[0], RandomRuns) and entry.events[0].each == bill.each
-    assert not entry.released  # neither the number of runs nor a score but the best
+    (told,) = entry.released  # neither the number of runs nor a score but the best
+    best = one.best_estimator_
+    assert np.array_equal(told, [one.best_index_, one.best_score_, *best.coef_.ravel(), *best.intercept_])
+    assert not entry.private  # the seed is known
     assert BUDGET.cost(entry.events[0]) == bill.cost
 
 
@@ -150,6 +153,17 @@ def test_a_score_is_a_share_of_a_bound_of_any_size(bound) -> None:
     model.coef_, model.intercept_ = np.zeros(3), bound
     assert searching._score(model, X, np.full(len(X), -math.inf)) == 0
     assert searching._score(model, X, np.full(len(X), math.inf)) == len(X)
+
+
+def test_a_seed_of_a_candidate_is_not_used_so_that_its_runs_are_independent() -> None:
+    models = [model.set_params(random_state=5) for model in classifiers(2)]
+    account = hr.Accountant(BUDGET)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", hr.NotPrivateWarning)
+        made = hr.erm.PrivateSearch(models[1:], BUDGET, ledger=account).fit(X, Y)
+        other = hr.erm.PrivateSearch(models[1:], BUDGET).fit(X, Y)
+    assert not np.array_equal(made.best_estimator_.coef_, other.best_estimator_.coef_)
+    assert account.entries()[0].private and made.best_estimator_.random_state == models[1].random_state == 5
 
 
 def test_a_grid_of_parameters_is_a_list_of_candidates() -> None:

@@ -988,8 +988,7 @@ renyi(
 )  # fmt: skip
 renyi(
     "RE15", "../erm/search.py::PrivateSearch.fit", "the number of runs is written into the ledger, which analysts read",
-    "receipt = payer.charge(event, why=\"private search\", keep=False)",
-    "receipt = payer.charge(event, why=\"private search\"); receipt.released(lambda: 1, True)",
+    "np.concatenate([np.ravel(each) for each in told])", "np.concatenate([[run], *map(np.ravel, told)])",
     SEARCH + "the_bill_is_the_whole_budget_and_is_what_is_spent",
 )  # fmt: skip
 renyi(
@@ -1028,6 +1027,14 @@ renyi(
 renyi(
     "RE25", "../display/report_page.py::_cost", "the ε beside a cost is that of a row, where people have several",
     'facts.get("rows_per_unit", 1) ** 2 * cost', "cost", "test_report.py::test_the_epsilon_beside_a_cost_is_that_of_a_person",
+)  # fmt: skip
+renyi(
+    "RE26", "../erm/search.py::PrivateSearch._fit_candidate", "runs of a candidate with a seed have the same noise, which its seed tells",
+    "ledger=ledger, random_state=seed)", "ledger=ledger)", SEARCH + "a_seed_of_a_candidate_is_not_used_so_that_its_runs_are_independent",
+)  # fmt: skip
+renyi(
+    "RE27", "../erm/search.py::PrivateSearch.fit", "a search with a seed is written down as private",
+    "for each in told]), noise.private)", "for each in told]))", SEARCH + "the_bill_is_the_whole_budget_and_is_what_is_spent",
 )  # fmt: skip
 
 PRIVACY = [

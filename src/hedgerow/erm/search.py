@@ -79,7 +79,7 @@ class SearchBill:
 
 
 class PrivateSearch(BaseEstimator):  # type: ignore[misc]
-    """The best of several private models, chosen privately by their scores on held-out rows.
+    """The best of several private models, chosen privately by their scores on the rows that trained them.
 
     It suits candidates of which few are good. Where a default is good, one fit with the whole budget is better
     (docs/erm.md).
@@ -87,7 +87,7 @@ class PrivateSearch(BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     candidates : list of estimators
-        Models of ``hr.erm`` that are not fitted. Their own budgets and ledgers are not used.
+        Models of ``hr.erm`` that are not fitted. Their own budgets, ledgers and seeds are not used.
     budget : Budget
         The price of the whole search. It needs a delta above 0.
     tried : float, optional
@@ -200,9 +200,9 @@ class PrivateSearch(BaseEstimator):  # type: ignore[misc]
             rehearsal = np.zeros((REHEARSAL, features.shape[1]))
             self._fit_candidate(index, event.each, rehearsal, np.zeros(REHEARSAL), 0)
         noise = Noise() if self.random_state is None else Seeded(int(self.random_state))
-        receipt = payer.charge(event, why="private search", keep=False)
+        paid = payer.charge(event, why="private search", keep=False)
         best: tuple[float, int, Any] | None = None
-        for run in range(noise.draw_runs(receipt)):
+        for run in range(noise.draw_runs(paid)):
             index = int(noise.subsample(len(self.candidates), 1)[0])
             model = self._fit_candidate(index, event.each, features, labels, run)
             receipt = Accountant(self.budget).charge(_score_noise(self.scoring * event.each))
@@ -214,23 +214,24 @@ class PrivateSearch(BaseEstimator):  # type: ignore[misc]
         # Under add-remove the number of rows is private: the public guess stands for it.
         guess = getattr(best[2], "expected_rows", None) or 1
         self.best_score_ = best[0] / (labels.size if self.budget.neighbours == "replace" else guess)
+        told = (best[1], self.best_score_), best[2].coef_, best[2].intercept_  # and no other model, score or number
+        payer.ledger.record(paid, np.concatenate([np.ravel(each) for each in told]), noise.private)
         return self
 
     def _fit_candidate(self, index: int, each: float, X: Any, y: NDArray[Any], run: int) -> Any:
         """Fit a candidate with an account that has the part of ρ₀ that is not for the score."""
         δ, each = self.budget.delta, (1 - self.scoring) * each
         of_run = Budget(epsilon_of_rho(each, δ) * (1 - 1e-9), δ, self.budget.neighbours)
-        model = clone(self.candidates[index])
+        theirs = self.candidates[index]
+        seed = None if self.random_state is None else int(self.random_state) * 100_003 + run
         ledger = Accountant(Budget(max(self.budget.epsilon, of_run.epsilon), δ, self.budget.neighbours))
-        model.set_params(budget=of_run, ledger=ledger)
-        if self.random_state is not None:
-            model.set_params(random_state=int(self.random_state) * 100_003 + run)
-        model.fit(X, y)
+        # A seed of the candidate's own would give all of its runs the same noise.
+        model = clone(theirs).set_params(budget=of_run, ledger=ledger, random_state=seed).fit(X, y)
         if ledger.spent > each * (1 + 1e-9):
             raise BudgetExceeded(
                 f"A run must cost at most rho = {each:.4g}. Found {ledger.spent:.4g}. Use models of hr.erm as they are."
             )
-        return model.set_params(budget=self.candidates[index].budget, ledger=self.candidates[index].ledger)
+        return model.set_params(budget=theirs.budget, ledger=theirs.ledger, random_state=theirs.random_state)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the predictions of the best model."""

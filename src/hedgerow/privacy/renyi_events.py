@@ -2,10 +2,10 @@
 
 Papers: Cohen & Lyu, "The target charging technique for privacy analysis across interactive computations" (a test pays
 for its hits alone); Papernot & Steinke, "Hyperparameter tuning with Rényi differential privacy" (the best of a random
-number of runs), Theorem 2 and Lemma 7; Liu & Talwar, "Private selection from private candidates".
+number of runs), Theorem 6; Liu & Talwar, "Private selection from private candidates".
 
-Symbols: α a Rényi order; ε the pure loss of one test; ρ₀ the zCDP loss of one run; K the number of runs, drawn from a
-truncated negative binomial law with the parameters η and γ: P[K = k] ∝ (1 − γ)^k·Γ(k + η)/k!, k ≥ 1.
+Symbols: α a Rényi order; ε the pure loss of one test; ρ₀ the zCDP loss of one run; K the number of runs, of a Poisson
+law without 0: P[K = k] ∝ μ^k/k!, k ≥ 1.
 
 A budget prices such an event at one order: the α at which its ρ converts to its ε (``conversion.order_of``). The sum of
 all divergences at this order is all that the conversion needs (docs/proofs/accounting.md). So a session that pays for
@@ -110,7 +110,8 @@ def hit_divergence(epsilon: float, order: float) -> float:
 class RandomRuns(RenyiEvent):
     """The best of a random number K ≥ 1 of runs, each of which is ρ₀-zCDP. Only the best is released.
 
-    P[K = k] ∝ μ^k/k!. With δ̂ a bound on u′ − u·α/(α − 1) over the probabilities u, u′ of one event of a run on neighbours (``largest_difference``),
+    P[K = k] ∝ μ^k/k!. With δ̂ a bound on u′ − u·α/(α − 1) over the probabilities u, u′ of one event of a run on
+    neighbours (``largest_difference``),
         D_α ≤ αρ₀ + μδ̂ + ln E[K]/(α − 1),   E[K] = μ/(1 − e^−μ)
     (Papernot & Steinke, Theorem 6; docs/proofs/private_search.md).
     """
