@@ -275,7 +275,7 @@ def test_a_file_larger_than_the_limit_is_not_read(tmp_path) -> None:
 # Files mutated at random
 
 
-def test_500_mutated_files_are_read_and_asked_or_refused_by_one_error() -> None:
-    found = fuzzed(500, seed=1, asked_of=3)
-    assert found.refused > 300 and found.read > 30 and found.asked > 10  # some mutations are harmless
-    assert found.by_kind["container"][0] > 100 and found.by_kind["part"][1] > 20
+def test_200_mutated_files_are_read_and_asked_or_refused_by_one_error() -> None:
+    found = fuzzed(200, seed=1, asked_of=3)
+    assert found.refused > 120 and found.read > 12 and found.asked > 4  # some mutations are harmless
+    assert found.by_kind["container"][0] > 40 and found.by_kind["part"][1] > 8

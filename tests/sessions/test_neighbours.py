@@ -408,7 +408,7 @@ CASES = {
     "practical, pure": Case(delta=0.0, options=RESERVE),
     "practical, pure, add-remove": Case(delta=0.0, neighbours="add-remove", options=RESERVE),
     "guarded": Case("large", epsilon=5.0, options=WATCHED, tops=2, acts=STREAM),
-    "guarded, with few rows": Case(epsilon=2.0, options=WATCHED, tops=2, acts=STREAM),
+    "guarded, with few rows": Case(epsilon=3.0, options=WATCHED, tops=2, acts=STREAM),
     "guarded, add-remove": Case("large", "add-remove", epsilon=5.0, options=WATCHED, tops=2, acts=STREAM),
     **{
         f"statistics, {kind}{neighbours}": Case("large", neighbours, delta, 1.0, (("reserve", 0.5),), acts=2 * ASKED)
