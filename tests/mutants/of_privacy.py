@@ -1036,6 +1036,17 @@ renyi(
     "RE27", "../erm/search.py::PrivateSearch.fit", "a search with a seed is written down as private",
     "for each in told]), noise.private)", "for each in told]))", SEARCH + "the_bill_is_the_whole_budget_and_is_what_is_spent",
 )  # fmt: skip
+SUMMARY = "release_file/test_summary.py::test_"
+renyi(
+    "RE28", "../answering/privacy_statement.py::_composition", "a statement promises the price of planned noise as its ρ",
+    'if "Planned" in kinds:', "if not kinds:",
+    SUMMARY + "a_statement_names_a_rho_only_where_costs_are_losses_and_then_that_of_a_person",
+)  # fmt: skip
+renyi(
+    "RE29", "../answering/privacy_statement.py::privacy_statement", "a statement promises the ρ of a row to a person with several",
+    "b.total * b.rows_per_unit**2", "b.total",
+    SUMMARY + "a_statement_names_a_rho_only_where_costs_are_losses_and_then_that_of_a_person",
+)  # fmt: skip
 
 PRIVACY = [
     *renyi.mutants,

@@ -10,6 +10,8 @@ from people import SMALL, frame
 from questions_at_random import ADD_REMOVE, REPLACE, guarded, practical, several_blocks, theory
 
 import hedgerow as hr
+from hedgerow.answering.privacy_statement import FAMILIES, privacy_statement
+from hedgerow.privacy.events import KINDS
 from hedgerow.privacy.process import NotCopyable
 from hedgerow.query.statistics import cramers_v_of
 
@@ -91,6 +93,27 @@ def test_a_statement_has_the_fields_of_the_registry_and_answers_every_hazard(ope
         found.save(tmp_path / "statement.txt")
     release = hr.load(session.publish(tmp_path / "people.hedgerow"))
     assert release.statement().json == found.json and not isinstance(release, NotCopyable)
+
+
+@pytest.mark.parametrize(
+    ("kinds", "k", "stated"),
+    [
+        (["Gaussian", "Laplace"], 1, True), (["Gaussian"], 3, True), (["Gaussian", "Planned"], 1, False),
+        (["Gaussian", "HitRound"], 1, False), (["RandomRuns"], 1, False),
+    ],
+)  # fmt: skip
+def test_a_statement_names_a_rho_only_where_costs_are_losses_and_then_that_of_a_person(kinds, k, stated) -> None:
+    """Planned noise costs less than its ρ, and what is priced at one Rényi order has none."""
+    budget = hr.Budget(1.0, 1e-6, "add-remove", rows_per_unit=k)
+    given = {"is_interactive": True, "beta": 0.05, "private": True, "guarded": False}
+    record = privacy_statement(SMALL, {"": budget}, {"": 0.0}, {"": 10.0}, iter(kinds), **given)
+    rho = record["deployment"]["privacy_loss"]["privacy_parameters"]["rho"]
+    assert rho == (pytest.approx(hr.Budget(1.0, 1e-6).total) if stated else None)
+    assert ("concentrated" in record["deployment"]["accounting"]["composition"]) == (stated or "Planned" in kinds)
+
+
+def test_every_mechanism_that_is_billed_has_a_name_in_a_statement() -> None:
+    assert set(KINDS) - set(FAMILIES) == {"ApproximateDP", "Repeated"}  # which stand for others
 
 
 def test_pages_that_a_statement_names_exist() -> None:

@@ -29,6 +29,8 @@ FAMILIES = {
     "Planned": "discrete Gaussian mechanism, with noise planned at the opening",
     "Exponential": "exponential mechanism",
     "AboveThreshold": "sparse vector technique",
+    "HitRound": "sparse vector technique, with a public threshold",
+    "RandomRuns": "private selection from a random number of runs",
     "ThresholdedCounts": "noisy counts above a threshold",
     "PoissonSample": "sampling of random rows",
     "DistinctRows": "sampling of random rows",
@@ -120,7 +122,9 @@ def privacy_statement(
     distance = "one row is replaced by another" if public else "one row is added or removed"
     if first.rows_per_unit > 1:
         distance = f"at most {first.rows_per_unit} rows of one person are added or removed"
-    pure = first.pure
+    pure, kinds = first.pure, set(kinds)
+    composition, is_concentrated = _composition(pure, kinds)
+    rho = max(b.total * b.rows_per_unit**2 for b in budgets.values()) if is_concentrated and not any(draft) else None
     return {
         "url_slug": TO_BE_ADDED,
         "status": TO_BE_ADDED,
@@ -161,7 +165,7 @@ def privacy_statement(
                 "privacy_parameters": {
                     "epsilon": epsilon,
                     "delta": delta,
-                    "rho": None if pure else max(b.total for b in budgets.values()),
+                    "rho": rho,
                     "spent": dict(spent),
                     "currency": first.currency,
                     **({"of_which_draft": list(draft)} if any(draft) else {}),
@@ -188,11 +192,7 @@ def privacy_statement(
             },
             "accounting": {
                 "post_processing": "All answers that cost nothing are functions of released values.",
-                "composition": (
-                    "Pure composition: the ε of all draws add up."
-                    if pure
-                    else "Fully adaptive composition of zero-concentrated differential privacy, converted to (ε, δ)."
-                ),
+                "composition": composition,
             },
             "implementation": {
                 "pre_processing_eda_hyperparameter_tuning": TO_BE_ADDED,
@@ -211,6 +211,21 @@ def privacy_statement(
         },
         "hazards": _hazards(first, public=public, private=private),
     }
+
+
+def _composition(pure: bool, kinds: set[str]) -> tuple[str, bool]:
+    """Return how the losses of these kinds of events compose, and True if their costs are losses in ρ."""
+    if pure:
+        return "Pure composition: the ε of all draws add up.", False
+    if kinds & {"HitRound", "RandomRuns"}:
+        return "Fully adaptive composition of Rényi divergences at one order, converted to (ε, δ).", False
+    if "Planned" in kinds:
+        return (
+            "Fully adaptive composition of Gaussian noise, planned beforehand and with its exact loss, and of "
+            "zero-concentrated differential privacy for all else, converted to (ε, δ) together.",
+            False,
+        )
+    return "Fully adaptive composition of zero-concentrated differential privacy, converted to (ε, δ).", True
 
 
 def _hazards(budget: Budget, *, public: bool, private: bool) -> dict[str, dict[str, str]]:
