@@ -309,8 +309,8 @@ class Answer:
         least risk, together with all other error bars. It follows from the bound on the excess risk if the loss is
         strongly convex on the table: with a ridge, or for a squared loss if enough is known about its features.
         "bootstrap": the error is the half width of a 95 % interval for this one coefficient, by a parametric bootstrap
-        of the released measurements. It covers their noise, and no dependence that no measurement saw. Only for a
-        user-defined loss without a bound the error is NaN.
+        of the released measurements. It covers their noise. Where a feature and the target were never measured
+        together, the error is infinite. Only for a user-defined loss without a bound it is NaN.
         """
         import pandas as pd
 

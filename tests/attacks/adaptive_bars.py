@@ -388,7 +388,8 @@ def coefficients(x: Attack) -> None:
             continue
         x.judge_bar(0.0, answer.error, excess, f"excess risk of {question!r}")
         frame = answer.coefficients
-        x.judge_bar(frame["value"].to_numpy(), np.where(frame["error"].isna(), np.inf, frame["error"]), best, f"coefficients of {question!r}")  # fmt: skip
+        guaranteed = frame["error"].notna() & (frame["basis"] == "guaranteed")
+        x.judge_bar(frame["value"].to_numpy(), np.where(guaranteed, frame["error"], np.inf), best, f"coefficients of {question!r}")  # fmt: skip
 
 
 MODELS = (

@@ -140,3 +140,22 @@ def test_bootstrapped_intervals_say_so_and_contain_the_coefficients_of_the_table
 
 def test_the_universe_of_the_wide_tests_is_past_the_limit() -> None:
     assert isinstance(WIDE, Universe) and not Logistic(target="y", features=FEATURES).on(WIDE).is_listable
+
+
+def test_a_coefficient_whose_feature_was_never_measured_with_the_target_has_no_interval() -> None:
+    """A bootstrap would repeat the assumption of independence, and call 0 certain."""
+    rng = np.random.default_rng(6)
+    frame = pd.DataFrame({"a": rng.integers(0, 4, 8000), "b": rng.choice(["x", "y", "z"], 8000)})
+    frame["c"] = rng.random(8000) < 0.3
+    frame["y"] = rng.random(8000) < 0.2 + 0.1 * frame.a + 0.2 * frame.c
+    workload = [hr.marginal("a", "y"), hr.marginal("b"), hr.marginal("c")]
+    session = hr.open(
+        frame, universe=SMALL, budget=hr.Budget(2.0, 1e-6), workload=workload, guard=0, seed=1, progress=False
+    )
+    answer = session.ask(hr.minimize(Logistic(target="y", features=["a", "b", "c"]), BALL))
+    apart = {pair.first if pair.second == "y" else pair.second for pair in answer.support.separated}
+    table = answer.coefficients
+    of = table["feature"].str.partition("=")[0]
+    assert "c" in apart and "a" not in apart
+    assert (np.isinf(table["error"]) == of.isin(apart & {"a", "b", "c"})).all()
+    assert hr.serialize.loads(hr.serialize.dumps(answer)) == answer

@@ -141,6 +141,9 @@ FLAWS: dict[str, Callable[[], bytes]] = {
             d["blocks"][0]["public"]["certified"]["stated"][0]
         )
     ),
+    "a size of a certificate without a bound": lambda: with_document(
+        lambda d: d["blocks"][0]["public"]["certified"]["anything"].pop()
+    ),
     "an unknown profile": lambda: with_document(changed((*PUBLIC, "profile"), "magic")),
 }  # fmt: skip
 

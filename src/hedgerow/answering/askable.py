@@ -205,8 +205,9 @@ class Askable(ABC):
 
         with limit_memory(self._limit), self._exclusively():
             public = self._public_answers()
-            drawn = public.replicates()
-            return bootstrap_widths(question, public.hypothesis, np.asarray(answer.value), drawn) if drawn else None
+            drawn, support = public.replicates(), public.support([question.attributes])
+            theta = np.asarray(answer.value)
+            return bootstrap_widths(question, public.hypothesis, theta, drawn, support) if drawn else None
 
     # Steps that a session does and a release need not do.
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from functools import cache, cached_property
 from typing import Any
 
@@ -138,6 +138,13 @@ class Features:
                 parts = [f"{left} × {label}" if left else label for left in parts for label in labels]
             names.extend(parts if block else ["intercept"])
         return tuple(names)
+
+    def columns_with(self, names: Container[str]) -> Array:
+        """Return True for each column that depends on one of these attributes."""
+        found = np.zeros(self.dimension, dtype=bool)
+        for block, columns in zip(self._blocks, self._slices, strict=True):
+            found[columns] = any(name in names for name in block)
+        return found
 
     def _labels(self, block: tuple[str, ...], name: str) -> list[str]:
         """Return the names of the columns of one attribute in a block."""

@@ -256,8 +256,9 @@ class BlockAnswers(BlockMixture, PublicAnswers):
         else:
             found = fit_on_sample(question, mixture)
             theta, simulation = found.theta, found.simulation
-        drawn = self.replicates()
-        each = bootstrap_widths(question, mixture, theta, drawn) if drawn and question.risk.glm is not None else None
+        each, drawn = None, self.replicates()
+        if drawn and question.risk.glm is not None:
+            each = bootstrap_widths(question, mixture, theta, drawn, self.support([question.attributes]))
         basis = GUARANTEED if each is None else BOOTSTRAP
         return Estimate(theta, None, "hypothesis", coefficients=each, basis=basis, simulation=simulation)
 

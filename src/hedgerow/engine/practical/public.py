@@ -167,7 +167,8 @@ class PracticalAnswers(PublicAnswers):
         least = self.knowledge.least(question.attributes) if is_squared and listable else None
         each, basis = coefficient_bounds(question, theta, error, least), GUARANTEED
         if each is None and question.risk.glm is not None:
-            each = bootstrap_widths(question, self.hypothesis, theta, self.replicates())
+            support = self.support([question.attributes])
+            each = bootstrap_widths(question, self.hypothesis, theta, self.replicates(), support)
             basis = BOOTSTRAP
         return Estimate(
             theta,

@@ -45,6 +45,7 @@ from hedgerow.engine.practical.certificate.expected_errors import (
 )
 from hedgerow.engine.practical.certificate.largest_errors import PLACES, Steps, work
 from hedgerow.engine.practical.measurement import RowCountInterval, varying_names
+from hedgerow.errors import InvalidInput
 from hedgerow.model.hypothesis import Hypothesis
 from hedgerow.query.linear import Linear, Products, answer_all, stack_vectors
 from hedgerow.universe.universe import Universe
@@ -113,9 +114,15 @@ class CertifiedCounts:
     @classmethod
     def restore(cls, known: CertifiableAnswers, record: dict[str, Any]) -> CertifiedCounts:
         """Rebuild the certificate that ``state`` described; ``known`` is the knowledge it was made from."""
-        made = cls(known, small_sets(known))
+        family = small_sets(known)
+        made = cls(known, family)
         made.margin, made.bits = record["margin"], record["bits"]
         made.anything = {size: rows for size, rows in record["anything"]}
+        if made.anything.keys() != family.keys():
+            raise InvalidInput(
+                f"A certificate must bound sums on sets of {sorted(family)} attributes. Found bounds for "
+                f"{sorted(made.anything)}. Publish the file again."
+            )
         made.rounding = dict(zip(sorted(made.family), record["rounding"], strict=True))
         # Older snapshots have "means", a bound of the sums as they are, or neither.
         made.typical, made._are_scaled = record["typical"], "sums" in record
