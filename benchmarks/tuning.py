@@ -20,7 +20,7 @@ from hedgerow.erm.search import PrivateSearch
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "benchmarks-tuning.md"
 BUDGET = hr.Budget(1.0, 1e-6)
 TABLES = ("adult", "nltcs", "census", "ballots")
-SEEDS = 10
+SEEDS = 3
 SMALL = 20  # attributes with more values are one number
 MOST = 15_000  # rows of a table that are taken
 HEAD = """# Private tuning
