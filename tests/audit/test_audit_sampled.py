@@ -108,6 +108,12 @@ def test_processes_have_noise_of_their_own() -> None:
         sampled.outputs_of(shared, (0, 1), 128, workers=2)
 
 
+def test_a_process_that_dies_ends_the_audit_with_a_sentence() -> None:
+    dying = audit.PerProcess(lambda number: lambda d: os._exit(1))
+    with pytest.raises(InvalidInput, match="Found that one died"):
+        sampled.outputs_of(dying, (0, 1), 128, workers=2)
+
+
 def test_a_plain_function_is_refused_for_several_processes() -> None:
     with pytest.raises(InvalidInput, match="must be a PerProcess"):
         audit.distinguish(lambda d: 0.0, 0, 1, runs=100, workers=2)

@@ -14,8 +14,9 @@ from __future__ import annotations
 
 import math
 import multiprocessing
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from multiprocessing.connection import Connection
 from typing import Any, Literal, final
 
 import numpy as np
@@ -229,26 +230,49 @@ class _Work:
         return one, two
 
 
-_work: _Work | None = None  # set before forking, so that child processes inherit functions that cannot be pickled
-
-
-def _block(number: int) -> tuple[list[Any], list[Any]]:
-    assert _work is not None
-    return _work.block(number)
+def _send_blocks(work: _Work, numbers: Iterable[int], end: Connection) -> None:
+    """Make blocks in a process of their own, and send each, or the error that it ended with."""
+    for number in numbers:
+        try:
+            end.send(work.block(number))
+        except Exception as error:
+            end.send(error)
+            return
 
 
 def _blocks(work: _Work, workers: int) -> Iterator[tuple[list[Any], list[Any]]]:
-    """Yield the outputs of all blocks, in order, made in this process or in a pool of forks."""
-    global _work
+    """Yield the outputs of all blocks, in order, made in this process or in forks of it.
+
+    Forks inherit functions that cannot be pickled. Each has a pipe of its own: no thread and no lock is shared with them.
+    """
     if workers == 1 or "fork" not in multiprocessing.get_all_start_methods():
         yield from map(work.block, range(BLOCKS))
         return
-    _work = work
+    context, ends, forks = multiprocessing.get_context("fork"), [], []
     try:
-        with multiprocessing.get_context("fork").Pool(workers) as pool:
-            yield from pool.imap(_block, range(BLOCKS))
+        for first in range(workers):
+            ours, theirs = context.Pipe(duplex=False)
+            given = (work, range(first, BLOCKS, workers), theirs)
+            forks.append(context.Process(target=_send_blocks, args=given, daemon=True))
+            forks[-1].start()
+            theirs.close()  # so that the end of a fork is the end of its pipe
+            ends.append(ours)
+        for number in range(BLOCKS):
+            try:
+                made = ends[number % workers].recv()
+            except EOFError:
+                made = InvalidInput(
+                    "A process of an audit must live until its runs are made. Found that one died. Use fewer workers, or "
+                    "give it more memory."
+                )
+            if isinstance(made, Exception):
+                raise made
+            yield made
     finally:
-        _work = None
+        for fork, end in zip(forks, ends, strict=False):
+            fork.terminate()
+            fork.join()
+            end.close()
 
 
 def runs_for(epsilon: float, *, confidence: float = 0.999, delta: float = 0.0) -> int:

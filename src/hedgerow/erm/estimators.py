@@ -238,7 +238,8 @@ class _Classifier(ClassifierMixin, LinearModel):  # type: ignore[misc]
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the predicted class of every row."""
-        return np.asarray(self.classes_[choose_classes(self._scores(X))])
+        scores = self._scores(X)
+        return np.asarray(self.classes_[choose_classes(scores)])
 
 
 class LogisticRegression(_Classifier):
