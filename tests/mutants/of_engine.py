@@ -51,6 +51,11 @@ models(
     SAMPLED + "bootstrapped_intervals_say_so_and_contain_the_coefficients_of_the_table",
 )  # fmt: skip
 models(
+    "MF05", "coefficient_widths.py::bootstrap_widths", "the interval of a coefficient that no measurement saw is next to nothing",
+    "of_feature[risk.features.columns_with(apart)] = np.inf", "pass",
+    SAMPLED + "a_coefficient_whose_feature_was_never_measured_with_the_target_has_no_interval",
+)  # fmt: skip
+models(
     "MF04", "practical/public.py::PracticalAnswers.convex_estimate", "a bootstrapped interval is called guaranteed",
     "basis = BOOTSTRAP", "basis = GUARANTEED",
     SAMPLED + "bootstrapped_intervals_say_so_and_contain_the_coefficients_of_the_table",
