@@ -54,10 +54,10 @@ MODULE_WORDS = listed(
     absent account amplification analyst answering api app appending approval argument arrival askable asking
     assistant association attached audit auto backend batch binding broken buying by cache candidate case category
     certified chain chart check choice cli client coded coding coefficient commit compiled completion composed confinement
-    connection console container contingency contrast contribution conversion convex counting csv cursor curve custom
+    connection console container contingency contribution conversion convex counting csv cursor curve custom
     data database dataset date db demo deprecated descent describing desk dialect difference discovery display
     document draft drafting durable duration dwork effect elementary endpoint environment erm errata erratum estimator
-    exact expected explaining explanation exploration extra false family fault feature file filter first fish fit flag
+    exact explaining explanation exploration extra false family fault feature file filter first fish fit flag
     flat form frame frank free frequent front function gallery game gateway general generalise gradient group guide
     hard head header histogram history holdout html inspection instance integer interaction interface joint journal
     json judging junction kernel kind largest lasso layout learned limit line linear localized lower many matrix
@@ -68,8 +68,8 @@ MODULE_WORDS = listed(
     publishing quantile queue quoting range rate ratio read reader reading recipe redaction refit registering registrar
     registration registry released remote renamed renyi replica replicate reply report request research resource
     result roth rule run sampled sampling scaling schema scope scoring scq search selection sensitivity serialize
-    scipy server service session set setting sgd shared shrinkage signing simulation site size small snapshot solver spark
-    sparse spending spill spread sql sqlite starting state statement statistical statistics store stored story stream
+    scipy server service session set setting sgd shared signing simulation site size small snapshot solver spark
+    sparse spending spill spread sql sqlite starting state statement statistical statistics store stored story
     structured subsampled sum summary support syntax synthetic table talwar textbook theorem theory thread time title
     token tool toolbox total tour trail transfer tree trend trial triangulation truth turn type ullman uniform unsafe
     upload url vector visit wang warning weight weighted whitened width wire wolfe wording worker

@@ -21,7 +21,7 @@ import pytest
 import hedgerow as hr
 from hedgerow import _memory
 from hedgerow.data import HistogramSource
-from hedgerow.engine.practical import contrasts
+from hedgerow.engine.practical import measurement
 from hedgerow.query.counts import bound
 from hedgerow.query.statistics import groups, statistic
 
@@ -261,9 +261,9 @@ def test_groups_are_judged_before_they_are_all_bound(monkeypatch: pytest.MonkeyP
 
 
 def test_matrices_of_wide_attributes_do_not_pile_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(contrasts, "MOST_ENTRIES", 500)
+    monkeypatch.setattr(measurement, "MOST_ENTRIES", 500)
     made: list[int] = []
-    remembering = contrasts.contrasts_of(lambda m: made.append(m) or contrasts.helmert(m))
+    remembering = measurement.contrasts_of(lambda m: made.append(m) or measurement.helmert(m))
     for m in (10, 15, 10, 20, 20, 10):  # 100 + 225 stay; with 400 the oldest go
         remembering(m)
     assert made == [10, 15, 20, 10]

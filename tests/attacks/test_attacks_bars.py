@@ -9,7 +9,7 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.data import HistogramSource
-from hedgerow.engine.practical import stream_batch
+from hedgerow.engine.practical import guard as guards
 from hedgerow.engine.practical.bars.error_bars import ErrorBars
 from hedgerow.engine.practical.fit.residuals import Evidence
 from hedgerow.engine.practical.guard import GUARD_ROUNDS, plan_guard
@@ -52,7 +52,7 @@ def test_a_bar_that_is_met_for_free_costs_nothing_where_a_guard_watches() -> Non
 
 def test_questions_without_a_table_are_answered_without_the_guard(monkeypatch) -> None:
     session = guarded()
-    monkeypatch.setattr(stream_batch, "LARGEST_TABLE", 15)
+    monkeypatch.setattr(guards, "LARGEST_TABLE", 15)
     answer = session.ask(RARE)
     assert answer.cost == 0 and answer.error > 0.09
 

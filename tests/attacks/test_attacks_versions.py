@@ -18,7 +18,7 @@ import hedgerow as hr
 from hedgerow.data import HistogramSource
 from hedgerow.engine.practical.free_answers import FittedModel
 from hedgerow.engine.practical.measure import prefit
-from hedgerow.engine.practical.measure.workload_sets import ListedSets
+from hedgerow.engine.practical.measure.candidates import ListedSets
 from hedgerow.ledger import opened, read
 from hedgerow.ledger.binding import version_now
 from hedgerow.ledger.chain import now

@@ -22,11 +22,11 @@ import hedgerow as hr
 from hedgerow.data import HistogramSource
 from hedgerow.data import exact_counts as rows
 from hedgerow.data.source import MOST_ROWS
-from hedgerow.engine.practical.contrasts import along
 from hedgerow.engine.practical.engine import build_practical_engine
 from hedgerow.engine.practical.fit.residuals import coordinates
 from hedgerow.engine.practical.measure import prefit as selection
 from hedgerow.engine.practical.measure.candidates import distance as distance_of
+from hedgerow.engine.practical.measurement import along
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.events import Exponential, Gaussian, Laplace
 from hedgerow.privacy.ledger import Accountant

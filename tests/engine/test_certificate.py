@@ -15,7 +15,7 @@ from paying import paid
 import hedgerow as hr
 from hedgerow.data import HistogramSource
 from hedgerow.engine.practical import free_answers
-from hedgerow.engine.practical.certificate import certified_bounds, expected_errors
+from hedgerow.engine.practical.certificate import certified_bounds, largest_errors
 from hedgerow.engine.practical.certificate.certificate_purchase import (
     WEIGHT_BITS,
     mean_sensitivity,
@@ -25,10 +25,11 @@ from hedgerow.engine.practical.certificate.certificate_purchase import (
     step_bits,
 )
 from hedgerow.engine.practical.certificate.certified_bounds import CertifiedCounts, small_sets
-from hedgerow.engine.practical.certificate.expected_errors import PIECES, error_allowances
 from hedgerow.engine.practical.certificate.largest_errors import (
+    PIECES,
     PLACES,
     boxes_with,
+    error_allowances,
     half_distance,
     largest_error,
     largest_of_means,
@@ -512,7 +513,7 @@ def test_a_certificate_costs_its_share_and_no_more() -> None:
 @pytest.mark.parametrize("neighbours", ["replace", "add-remove"])
 def test_the_numbers_are_those_of_the_data_when_there_is_no_noise(neighbours, apart, monkeypatch) -> None:
     """All that is added to the largest errors, less what is allowed, are the quantiles."""
-    monkeypatch.setattr(expected_errors, "APART", apart)
+    monkeypatch.setattr(largest_errors, "APART", apart)
     monkeypatch.setattr(FreeAnswers, "measures", lambda self, names: "region" not in names)
     monkeypatch.setattr(Seeded, "add", lambda self, value, receipt: (receipt.redeem(Gaussian, Laplace), value)[1])
     data = table()

@@ -10,10 +10,9 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.data import HistogramSource
-from hedgerow.engine.practical.contrasts import SINGLE, Contrasts, helmert, of_ranges
 from hedgerow.engine.practical.fit import value_groups
 from hedgerow.engine.practical.fit.residuals import Overview, center, coordinates, from_coordinates
-from hedgerow.engine.practical.measurement import Measurement
+from hedgerow.engine.practical.measurement import SINGLE, Contrasts, Measurement, helmert, of_ranges
 from hedgerow.errors import InvalidInput
 from hedgerow.privacy.events import Gaussian
 from hedgerow.query.linear import Linear

@@ -11,11 +11,11 @@ import pandas as pd
 import pytest
 
 import hedgerow as hr
-from hedgerow.engine.practical.contrasts import along
 from hedgerow.engine.practical.fit.interactions import CommonFactors, InteractionPrior, onto_simplex
 from hedgerow.engine.practical.fit.residuals import coordinates
 from hedgerow.engine.practical.free_answers import FittedModel
 from hedgerow.engine.practical.measure import prefit
+from hedgerow.engine.practical.measurement import along
 
 SIZES = {name: size for name, size in zip("abcdefgh", (2, 5, 3, 7, 4, 6, 2, 5), strict=True)}
 PAIRS = list(itertools.combinations(SIZES, 2))

@@ -21,12 +21,12 @@ from hedgerow.data import HistogramSource, Table
 from hedgerow.engine import theory
 from hedgerow.engine.practical import engine as practical
 from hedgerow.engine.practical import public
-from hedgerow.engine.practical.contrasts import along
 from hedgerow.engine.practical.convex.excess_bounds import coefficient_bounds, excess_bound
 from hedgerow.engine.practical.engine import PracticalEngine
 from hedgerow.engine.practical.free_answers import FittedModel, FreeAnswers
 from hedgerow.engine.practical.measure.prefit import residual_event
 from hedgerow.engine.practical.measure.purchases import NUMBER, TABLE, Purchases, WantedBar
+from hedgerow.engine.practical.measurement import along
 from hedgerow.engine.release import ReleaseEngine, run_mwem
 from hedgerow.model.hypothesis import Hypothesis
 from hedgerow.privacy.allowance import Amount

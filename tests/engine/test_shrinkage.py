@@ -9,8 +9,8 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.data.histogram import HistogramSource
-from hedgerow.engine.practical.fit import shrinkage
-from hedgerow.engine.practical.fit.shrinkage import as_target, blocks
+from hedgerow.engine.practical.fit import corrections
+from hedgerow.engine.practical.fit.corrections import as_target, blocks
 from hedgerow.engine.practical.measure.prefit import Prefit
 from hedgerow.model import log_linear
 from hedgerow.model.log_linear import LocalModel
@@ -47,7 +47,7 @@ def test_an_effect_that_only_all_cells_together_show_is_fitted(monkeypatch: pyte
     far = np.abs(np.subtract.outer(np.arange(64), np.arange(64))) > 16
     assert independent()[far].sum() > 0.4
     with_blocks = [fit(noisy(seed))[far].sum() for seed in range(3)]
-    monkeypatch.setattr(shrinkage, "STRIDES", ())
+    monkeypatch.setattr(corrections, "STRIDES", ())
     without = [fit(noisy(seed))[far].sum() for seed in range(3)]
     assert np.mean(with_blocks) < 0.5 * np.mean(without)
 

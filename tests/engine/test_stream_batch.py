@@ -7,7 +7,7 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.data import HistogramSource
-from hedgerow.engine.practical.stream_batch import gaps
+from hedgerow.engine.practical.guard import gaps
 from hedgerow.query.counts import bound
 from hedgerow.query.linear import Linear
 

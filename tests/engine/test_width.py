@@ -12,11 +12,10 @@ import pytest
 import hedgerow as hr
 from hedgerow.data import HistogramSource, Table
 from hedgerow.engine.practical import free_answers
+from hedgerow.engine.practical.measure import candidates
 from hedgerow.engine.practical.measure import prefit as selection
-from hedgerow.engine.practical.measure import workload_sets as workloads
-from hedgerow.engine.practical.measure.candidates import Candidates, distance
+from hedgerow.engine.practical.measure.candidates import Candidates, EverySmallSet, ListedSets, distance
 from hedgerow.engine.practical.measure.prefit import Prefit
-from hedgerow.engine.practical.measure.workload_sets import EverySmallSet, ListedSets
 from hedgerow.model.log_linear import LogLinear
 from hedgerow.privacy.allowance import Allowance
 from hedgerow.privacy.ledger import Accountant
@@ -53,11 +52,11 @@ def test_the_weight_of_a_set_is_how_often_its_attributes_are_asked_about() -> No
 
 @pytest.mark.parametrize("made", [EverySmallSet, every_set])
 def test_among_many_larger_sets_those_that_the_model_joins_are_candidates(made, monkeypatch) -> None:
-    monkeypatch.setattr(workloads, "MOST_LISTED", 3)
+    monkeypatch.setattr(candidates, "MOST_LISTED", 3)
     links = {"a": {"a", "b"}, "b": {"a", "b", "d"}, "d": {"b", "d"}, "c": {"c", "e"}, "e": {"c", "e"}}
     asked = made(UNIVERSE)
     assert asked.larger(links) == [("a", "b", "d")]
-    monkeypatch.setattr(workloads, "MOST_NEAR", 2)
+    monkeypatch.setattr(candidates, "MOST_NEAR", 2)
     everything = {name: set(VARYING) for name in VARYING}
     assert len(asked.larger(everything)) == 2
 

@@ -131,7 +131,7 @@ certificate(
     CERTIFICATE + "the_numbers_are_those_of_the_data_when_there_is_no_noise",
 )  # fmt: skip
 certificate(
-    "CE24", "certificate/expected_errors.py::error_allowances", "what is expected has no bound, and sums overflow",
+    "CE24", "certificate/largest_errors.py::error_allowances", "what is expected has no bound, and sums overflow",
     "level = min(math.ldexp(typical * FACTOR[size] * total ** (2 * POWER[size]), bits), MOST)", "level = math.ldexp(typical * FACTOR[size] * total ** (2 * POWER[size]), bits)",
     CERTIFICATE + "expected_errors_grow_with_the_cells_that_matter_and_a_question_has_the_least_of_its_lines",
 )  # fmt: skip
@@ -362,7 +362,7 @@ practical(
     WIDTH + "candidates_keep_the_model_within_its_limit",
 )  # fmt: skip
 practical(
-    "WI04", "measure/workload_sets.py::EverySmallSet.above", "what is asked of larger sets counts for nothing in the noise of smaller ones",
+    "WI04", "measure/candidates.py::EverySmallSet.above", "what is asked of larger sets counts for nothing in the noise of smaller ones",
     "products = 1.0, a, ", "products = 1.0, 0.0 * a, ",
     WIDTH + "all_small_sets_ask_what_they_ask_one_by_one",
 )  # fmt: skip
@@ -539,22 +539,22 @@ practical(
     RELEASE + "a_session_resumed_on_another_table_gives_the_same_answers",
 )  # fmt: skip
 practical(
-    "CO01", "contrasts.py::Contrasts.contribution", "what a row adds to contrasts of ranges is taken for what it adds to Helmert's",
+    "CO01", "measurement.py::Contrasts.contribution", "what a row adds to contrasts of ranges is taken for what it adds to Helmert's",
     "        if self.is_orthonormal:\n            return Contribution", "        if True:\n            return Contribution",
     CONTRASTS + "no_rows_are_further_apart_than_the_sensitivity_of_a_ranged_residual",
 )  # fmt: skip
 practical(
-    "CO02", "contrasts.py::Contrasts.contribution", "two rows are taken to be as near as the nearest",
+    "CO02", "measurement.py::Contrasts.contribution", "two rows are taken to be as near as the nearest",
     "float(inner[1:].min()), float(inner[1:].max())", "float(inner[1:].max()), float(inner[1:].max())",
     CONTRASTS + "no_rows_are_further_apart_than_the_sensitivity_of_a_ranged_residual",
 )  # fmt: skip
 practical(
-    "CO03", "contrasts.py::of_ranges", "contrasts of ranges measure something of smaller tables over again",
+    "CO03", "measurement.py::of_ranges", "contrasts of ranges measure something of smaller tables over again",
     "    around[0] -= around.sum()\n", "",
     CONTRASTS + "contrasts_say_all_of_the_residual_and_nothing_else",
 )  # fmt: skip
 practical(
-    "CO04", "contrasts.py::of_ranges", "noise is shaped for the squares of what is asked",
+    "CO04", "measurement.py::of_ranges", "noise is shaped for the squares of what is asked",
     "eigenvalues = np.sqrt(w) * (m - 1) / np.sqrt(w).sum()", "eigenvalues = w * (m - 1) / w.sum()",
     CONTRASTS + "no_other_noise_of_a_circle_is_better_for_what_is_asked",
 )  # fmt: skip
@@ -772,17 +772,17 @@ practical(
 )  # fmt: skip
 
 practical(
-    "AH1", "stream_batch.py::Precomputed.free", "questions asked together are answered by what was known before the guard taught something",
+    "AH1", "guard.py::Precomputed.free", "questions asked together are answered by what was known before the guard taught something",
     "if self._knowledge.hypothesis is not self._of:", "if self._of is None:",
     AHEAD + "releases_learned_meanwhile_are_in_the_following_answers",
 )  # fmt: skip
 practical(
-    "AH2", "stream_batch.py::gaps", "a guard compares a question asked together with others by half of its gap",
+    "AH2", "guard.py::gaps", "a guard compares a question asked together with others by half of its gap",
     "abs(c - exact.nearest(b, step))", "0.5 * abs(c - exact.nearest(b, step))",
     AHEAD + "gaps_are_those_of_counts_one_by_one_and_weights_are_rounded_to_the_grid",
 )  # fmt: skip
 practical(
-    "AH3", "stream_batch.py::gaps", "counts of questions asked together are compared with what is believed of others",
+    "AH3", "guard.py::gaps", "counts of questions asked together are compared with what is believed of others",
     "[gridded[i] for i in members]", "[gridded[i] for i in sorted(members)]",
     AHEAD + "gaps_are_those_of_counts_one_by_one_and_weights_are_rounded_to_the_grid",
 )  # fmt: skip
@@ -807,7 +807,7 @@ fit(
 )  # fmt: skip
 shrinkage = Writer("practical", "engine/practical/")
 shrinkage(
-    "SH02", "fit/shrinkage.py::blocks", "the sum of a block is taken to have the noise of one cell: its noise is believed",
+    "SH02", "fit/corrections.py::blocks", "the sum of a block is taken to have the noise of one cell: its noise is believed",
     "noise = np.asarray(variance * np.bincount(place), float)", "noise = np.full(before.size, variance)",
     SHRINKAGE + "blocks_are_of_wide_attributes_and_have_the_noise_of_their_sums[shape0-sizes0]",
 )  # fmt: skip

@@ -67,7 +67,7 @@ sizes(
     OWNER,
 )  # fmt: skip
 sizes(
-    "SZ12", "engine/practical/contrasts.py::contrasts_of.found", "matrices of all sessions stay in memory",
+    "SZ12", "engine/practical/measurement.py::contrasts_of.found", "matrices of all sessions stay in memory",
     "sum(each * each for each in tuple(there)) > MOST_ENTRIES", "False",
     SIZES + "matrices_of_wide_attributes_do_not_pile_up",
 )  # fmt: skip

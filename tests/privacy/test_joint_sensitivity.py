@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import hedgerow as hr
-from hedgerow.engine.practical.contrasts import helmert, of_ranges
 from hedgerow.engine.practical.fit.residuals import coordinates
+from hedgerow.engine.practical.measurement import helmert, of_ranges
 from hedgerow.privacy import joint_sensitivity
 from hedgerow.privacy.joint_sensitivity import Contribution
 

@@ -28,7 +28,6 @@ from hedgerow import _memory
 from hedgerow._types import Names
 from hedgerow.data.source import DataSource
 from hedgerow.engine.matrix_answers import MatrixEngine, MatrixPlan
-from hedgerow.engine.practical.contrasts import along, are_few
 from hedgerow.engine.practical.fit.residuals import center, coordinates
 from hedgerow.engine.practical.measure.prefit import (
     MOST_MULTIPLE,
@@ -36,7 +35,7 @@ from hedgerow.engine.practical.measure.prefit import (
     event_of_part,
     joint_event,
 )
-from hedgerow.engine.practical.measurement import varying_names
+from hedgerow.engine.practical.measurement import along, are_few, varying_names
 from hedgerow.engine.release import linear_queries
 from hedgerow.errors import InvalidInput
 from hedgerow.privacy.allowance import Allowance, Amount

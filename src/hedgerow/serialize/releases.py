@@ -8,8 +8,7 @@ import numpy as np
 
 from hedgerow._json import Json, kind_of, read_list, read_text, refuse
 from hedgerow._types import Array
-from hedgerow.engine.practical.contrasts import FEWEST
-from hedgerow.engine.practical.measurement import Measurement
+from hedgerow.engine.practical.measurement import FEWEST, Measurement
 from hedgerow.errors import InvalidInput
 from hedgerow.privacy import events
 from hedgerow.privacy.budget import Budget

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -28,13 +29,20 @@ from hedgerow.engine.practical.convex.convex_answers import Convex
 from hedgerow.engine.practical.convex.loss_certificate import CertifiedLosses, certified_losses
 from hedgerow.engine.practical.fit.value_groups import measure_wide as merging_of
 from hedgerow.engine.practical.free_answers import BlockPrior, FittedModel, FreeAnswers
-from hedgerow.engine.practical.guard import Guard, GuardWatch, plan_guard, require_hits
+from hedgerow.engine.practical.guard import (
+    Guard,
+    GuardWatch,
+    Precomputed,
+    is_countable,
+    plan_guard,
+    require_hits,
+    rounded_rows,
+)
+from hedgerow.engine.practical.measure.candidates import EverySmallSet, ListedSets, WorkloadSets
 from hedgerow.engine.practical.measure.prefit import MODEL_CELLS, Prefit
 from hedgerow.engine.practical.measure.purchases import Purchases, WantedBar
-from hedgerow.engine.practical.measure.workload_sets import EverySmallSet, ListedSets, WorkloadSets
 from hedgerow.engine.practical.measurement import Measurement, varying_names
 from hedgerow.engine.practical.public import PracticalAnswers, estimate, table_estimate
-from hedgerow.engine.practical.stream_batch import Precomputed, is_countable, rounded_rows
 from hedgerow.engine.public import PrivateEngine
 from hedgerow.errors import BudgetExceeded
 from hedgerow.privacy.allowance import Allowance
@@ -88,7 +96,6 @@ class PracticalEngine(PrivateEngine):
         """
         self.ledger, self.guard, self._data = ledger, guard, data
         self.knowledge, self._opened, self.next_prior = knowledge, opened, next_prior
-        self._purchases = Purchases(data, ledger, noise, self.knowledge)
         self._watch = None if guard is None else GuardWatch(guard, ledger, noise)
         if state is not None and self._watch is not None:
             self._watch.resume((), tops=state["tops"])
@@ -96,7 +103,17 @@ class PracticalEngine(PrivateEngine):
         certified = CertifiedLosses() if losses is None else losses
         n_is_public = ledger.budget.neighbours == "replace"
         self.public = PracticalAnswers(knowledge, certified, opening, n_is_public=n_is_public)
-        self._convex = Convex(data, noise, self.public, self._purchases, self._watch, tuple(trusted_losses))
+        self._noise, self._trusted_losses = noise, tuple(trusted_losses)
+
+    @cached_property
+    def _purchases(self) -> Purchases:
+        """The purchases of a stream; an opening makes none."""
+        return Purchases(self._data, self.ledger, self._noise, self.knowledge)
+
+    @cached_property
+    def _convex(self) -> Convex:
+        """The answers to convex questions."""
+        return Convex(self._data, self._noise, self.public, self._purchases, self._watch, self._trusted_losses)
 
     @property
     def measurements(self) -> tuple[Measurement, ...]:
@@ -214,6 +231,8 @@ class PracticalEngine(PrivateEngine):
     @one_at_a_time
     def resume(self, entries: Sequence[Entry]) -> None:
         """Learn from entries of the stream: purchased measurements and ended rounds of the guard."""
+        if not entries:
+            return
         self._purchases.resume(entries)
         if self._watch is not None:
             self._watch.resume(entries)
@@ -229,7 +248,7 @@ class PracticalEngine(PrivateEngine):
         }
 
     def _gap(self, query: Linear) -> float:
-        """Return the distance in rows of the count from the hypothesis' answer, as ``ahead.gaps`` does. Private."""
+        """Return the distance in rows of the count from the hypothesis' answer, as ``guard.gaps`` does. Private."""
         query, known = exact.on_grid(self._data.universe, query), self.knowledge
         step = exact.step_of(query, known.grid)
         believed = exact.nearest(known.rows.estimate * known.answer(query), step)

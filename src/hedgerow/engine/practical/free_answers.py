@@ -19,7 +19,7 @@ from hedgerow.data import exact_counts
 from hedgerow.engine.practical.bars.count_bars import CountBars
 from hedgerow.engine.practical.bars.merged_bars import MergedBars
 from hedgerow.engine.practical.certificate.certified_bounds import CertifiedCounts
-from hedgerow.engine.practical.fit.corrections import CorrectedHypothesis, Corrections
+from hedgerow.engine.practical.fit.corrections import STANDS_OUT, CorrectedHypothesis, Corrections, blocks, ridge
 from hedgerow.engine.practical.fit.interactions import (
     CommonFactors,
     InteractionPrior,
@@ -29,7 +29,6 @@ from hedgerow.engine.practical.fit.interactions import (
     with_margins,
 )
 from hedgerow.engine.practical.fit.residuals import Evidence, Overview
-from hedgerow.engine.practical.fit.shrinkage import STANDS_OUT, blocks, ridge
 from hedgerow.engine.practical.fit.value_groups import ValueGroups
 from hedgerow.engine.practical.measurement import Measurement, RowCountInterval, varying_names
 from hedgerow.errors import InvalidInput

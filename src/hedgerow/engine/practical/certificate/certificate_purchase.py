@@ -24,13 +24,14 @@ from hedgerow.engine.practical.certificate.certified_bounds import (
     ordered_axes,
     small_sets,
 )
-from hedgerow.engine.practical.certificate.expected_errors import USUAL, part_of_boxes
 from hedgerow.engine.practical.certificate.largest_errors import (
+    USUAL,
     Steps,
     boxes_with,
     half_distance,
     largest_error,
     largest_of_means,
+    part_of_boxes,
     sum_of_errors,
 )
 from hedgerow.engine.practical.measurement import RowCountInterval, varying_names

@@ -10,7 +10,7 @@ counts, ñ the rows.
     A(k) = max over sets t of k attributes, over all weights q on t, of |⟨q, N_t⟩ − ⟨q, G_t⟩|
 
 G_t is ñ·H_t rounded to whole steps of a public power of two. a_t(q) is the error expected of q by public quantities
-(``expected_errors``), so that one number gives each question a bar of its own size. f_t(λ) is the most that a row moves
+(``error_allowances``), so that one number gives each question a bar of its own size. f_t(λ) is the most that a row moves
 ⟨λ, N_t⟩. One row moves every term by at most 1, and so their maximum: T, L and each A are drawn once with noise of
 sensitivity 1. Every question of the class,
 including one that an analyst invents later, then errs by at most its expected error plus that number and the noise's
@@ -36,14 +36,16 @@ from numpy.typing import NDArray
 
 from hedgerow._types import Array, Names
 from hedgerow.engine.certificate import Certificate, CertificateLimit
-from hedgerow.engine.practical.certificate.expected_errors import (
+from hedgerow.engine.practical.certificate.largest_errors import (
     MOST_SUM,
+    PLACES,
     ErrorAllowance,
+    Steps,
     allowance_of_means,
     error_allowances,
     typical_errors,
+    work,
 )
-from hedgerow.engine.practical.certificate.largest_errors import PLACES, Steps, work
 from hedgerow.engine.practical.measurement import RowCountInterval, varying_names
 from hedgerow.errors import InvalidInput
 from hedgerow.model.hypothesis import Hypothesis

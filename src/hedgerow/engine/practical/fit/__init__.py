@@ -1,1 +1,1 @@
-"""Fit the model to released measurements: groups of rare values, residuals, shrinkage, corrections."""
+"""Fit the model to released measurements: groups of rare values, residuals, interactions, corrections."""

@@ -22,8 +22,7 @@ from numpy.typing import NDArray
 
 from hedgerow._types import Array, Names
 from hedgerow.data.source import MOST_ROWS
-from hedgerow.engine.practical.contrasts import Contrasts, along
-from hedgerow.engine.practical.measurement import Measurement
+from hedgerow.engine.practical.measurement import Contrasts, Measurement, along
 from hedgerow.errors import InvalidInput
 from hedgerow.query.linear import Linear, Products
 from hedgerow.universe.universe import Universe, subsets

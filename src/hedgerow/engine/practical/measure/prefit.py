@@ -47,13 +47,18 @@ import numpy as np
 
 from hedgerow._types import Array, Counts, Names
 from hedgerow.data.source import MOST_ROWS, DataSource
-from hedgerow.engine.practical.contrasts import FEWEST, Contrasts, along, are_few
 from hedgerow.engine.practical.fit.residuals import Overview, coordinates, from_coordinates
 from hedgerow.engine.practical.free_answers import MANY_ATTRIBUTES, FittedModel
-from hedgerow.engine.practical.measure.candidates import FLOATS, MOST_OFFERED, Candidates
+from hedgerow.engine.practical.measure.candidates import (
+    FLOATS,
+    MOST_OFFERED,
+    Candidates,
+    EverySmallSet,
+    ListedSets,
+    WorkloadSets,
+)
 from hedgerow.engine.practical.measure.pair_selection import expected_distance, take_strongest_pairs
-from hedgerow.engine.practical.measure.workload_sets import EverySmallSet, ListedSets, WorkloadSets
-from hedgerow.engine.practical.measurement import Measurement, varying_names
+from hedgerow.engine.practical.measurement import FEWEST, Contrasts, Measurement, along, are_few, varying_names
 from hedgerow.errors import BudgetExceeded
 from hedgerow.model.junction_tree import junction_cells
 from hedgerow.privacy.allowance import Allowance, Amount
