@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+import textwrap
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from types import ModuleType
@@ -119,8 +120,15 @@ def _listed(title: str, body: str) -> str:
         name, colon, kind = head.partition(" : ")
         told = " ".join(part for part in said if part)
         shown = f"`{name}`" + (f" ({kind})" if colon else "")
-        lines.append(f"- {shown}: {told}" if told else f"- {shown}")
+        lines.append(_item(f"{shown}: {told}" if told else shown))
     return "\n".join(lines) + "\n"
+
+
+def _item(text: str) -> str:
+    """Return an item of a list, in lines of at most 120 columns."""
+    return "\n".join(
+        textwrap.wrap(f"- {text}", 120, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
+    )
 
 
 def entry(name: str, thing: object) -> str:
@@ -148,7 +156,7 @@ def _methods(name: str, thing: type) -> str:
             text += f"#### `{name}.{method}`\n\n{code}{docstring(inner)}\n"
         else:
             said = (inspect.getdoc(inner) or "").split("\n\n")[0].replace("\n", " ")
-            text += f"- `{method}`" + (f": {said}" if said else "") + "\n"
+            text += _item(f"`{method}`" + (f": {said}" if said else "")) + "\n"
     if thing not in OF_USERS and text:
         text = f"**Methods and properties**\n\n{text}"
     return text + "\n" if text else ""

@@ -6,7 +6,6 @@ import doctest
 import inspect
 import warnings
 from collections.abc import Iterator
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -23,18 +22,21 @@ ROWS = 3000
 
 def examples() -> Iterator[tuple[str, Any]]:
     """Yield every public name, and every public method, whose docstring has an example."""
+    listed: dict[Any, str] = {}
     for module in MODULES:
         for name in module.__all__:
             thing = getattr(module, name)
-            if isinstance(thing, ModuleType):
-                continue
-            inner = vars(thing).items() if inspect.isclass(thing) else ()
-            methods = [(f"{name}.{key}", getattr(value, "__func__", value)) for key, value in inner if key[0] != "_"]
-            for each, documented in [(name, thing), *methods]:
-                if (inspect.isroutine(documented) or inspect.isclass(documented)) and ">>>" in (
-                    inspect.getdoc(documented) or ""
-                ):
-                    yield each, documented
+            if inspect.isclass(thing):  # a method may be documented on a base class, once for all that inherit it
+                for owner in (each for each in thing.__mro__ if each.__module__.startswith("hedgerow")):
+                    for key, method in vars(owner).items():
+                        documented = getattr(method, "__func__", method)
+                        if not key.startswith("_") and inspect.isroutine(documented):
+                            listed.setdefault(documented, f"{owner.__name__}.{key}")
+            if inspect.isroutine(thing) or inspect.isclass(thing):
+                listed.setdefault(thing, name)
+    for thing, name in listed.items():
+        if ">>>" in (inspect.getdoc(thing) if inspect.isclass(thing) else thing.__doc__ or ""):
+            yield name, thing
 
 
 def table() -> pd.DataFrame:
@@ -83,7 +85,7 @@ def names(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         "hr": hr, "audit": hr.audit, "answer": session.ask(hr.count(sex="F")), "folder": folder, "session": session, "block": block, "universe": universe,
         "budget": budget, "frame": numbers, "train_frame": numbers, "X": X, "y": y, "loss": hr.losses.Logistic(),
         "model": lambda rows: rows["age"] > 40, "holdout": holdout, "first": hr.count(sex="F"), "second": hr.count(sex="M"),
-        "mechanism": lambda data: data + np.random.default_rng().laplace(), "data": 0.0, "neighbour": 1.0,
+        "np": np, "mechanism": lambda data: data + np.random.default_rng().laplace(), "data": 0.0, "neighbour": 1.0,
     }  # fmt: skip
 
 

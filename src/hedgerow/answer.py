@@ -104,6 +104,12 @@ class Answer:
         an assumption about attributes that were never measured together. None if that is not known.
     lower, upper : float, array or None
         Ends of ``interval`` that are nearer than ``value`` ± ``error``, as those of a ratio are; None if they are not.
+
+    Example
+    -------
+    >>> answer = session.ask(hr.count(sex="F"))
+    >>> answer.excludes(0.95)
+    True
     """
 
     query: Query
@@ -151,6 +157,11 @@ class Answer:
         -------
         bool or array of bool
 
+        Raises
+        ------
+        InvalidInput
+            If the question is convex, or the value is not finite.
+
         Example
         -------
         >>> session.ask(hr.difference(first, second)).excludes(0)  # doctest: +SKIP
@@ -195,6 +206,11 @@ class Answer:
         Returns
         -------
         bool
+
+        Example
+        -------
+        >>> session.ask(hr.count(sex="F")).certainly_above(0.05)
+        True
         """
         gap = (self - other).interval
         return gap is not None and bool(np.all(gap[0] > 0))
@@ -210,6 +226,11 @@ class Answer:
         Returns
         -------
         bool
+
+        Example
+        -------
+        >>> session.ask(hr.count(sex="F")).certainly_below(0.95)
+        True
         """
         return (-self).certainly_above(-other)
 
@@ -285,7 +306,17 @@ class Answer:
         return hash((self.query, self.source, self.cost))
 
     def to_frame(self) -> pd.DataFrame:
-        """Return one row per cell: its label on each axis, the value, the guaranteed error and the typical error."""
+        """Return one row per cell: its label on each axis, the value, the guaranteed error and the typical error.
+
+        Returns
+        -------
+        DataFrame
+
+        Example
+        -------
+        >>> list(session.ask(hr.marginal("sex")).to_frame().columns)
+        ['sex', 'value', 'error', 'typical']
+        """
         import pandas as pd
 
         if self.query.is_convex:  # its error bounds the risk of θ, not its entries
@@ -347,6 +378,15 @@ class Answer:
         Returns
         -------
         matplotlib axes
+
+        Raises
+        ------
+        InvalidInput
+            If the answer is not a number or a table of one or two attributes.
+
+        Example
+        -------
+        >>> axes = session.ask(hr.marginal("sex")).plot()
         """
         self._require_values("A plot")
         if axes is not None and not hasattr(axes, "errorbar"):

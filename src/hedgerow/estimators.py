@@ -152,6 +152,26 @@ class _Linear(_Bound):
 
         If ``X`` is a frame, its columns are the features, unless some were named at construction. Its rows, and labels
         in ``y``, are ignored.
+
+        Parameters
+        ----------
+        X : list of str or frame, optional
+            The features, by name. The rows of a frame are ignored.
+        y : str, optional
+            The name of the target. Labels in an array are ignored.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        InvalidInput
+            If no target is named, a column is unknown, or the numbers of a frame are scaled.
+
+        Example
+        -------
+        >>> model = hr.estimators.LinearRegression(session).fit(["age", "sex"], "income")
         """
         self._require_session()
         features, target = self._columns(X, y)
@@ -229,7 +249,23 @@ class _Linear(_Bound):
         return X
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
-        """Return the names of the columns that ``coef_`` refers to."""
+        """Return the names of the columns that ``coef_`` refers to.
+
+        Parameters
+        ----------
+        input_features : optional
+            Ignored. It is part of scikit-learn's interface.
+
+        Returns
+        -------
+        array of str
+
+        Example
+        -------
+        >>> model = hr.estimators.LinearRegression(session).fit(["age"], "income")
+        >>> model.get_feature_names_out().tolist()
+        ['age']
+        """
         check_is_fitted(self, "coef_")
         return np.array(self.coef_names_, dtype=object)
 
@@ -268,6 +304,17 @@ class _Linear(_Bound):
         DataFrame
             ``feature``, ``value``, ``prediction`` (of a classifier of two classes the probability of the second, or the
             score), and its ``difference`` from the prediction at the first value.
+
+        Raises
+        ------
+        InvalidInput
+            If the target has more than two classes, or the session is a connection.
+
+        Example
+        -------
+        >>> model = hr.estimators.LinearRegression(session).fit(["age", "sex"], "income")
+        >>> list(model.effects().columns)
+        ['feature', 'value', 'prediction', 'difference']
         """
         check_is_fitted(self, "coef_")
         if self._risk.outputs:
@@ -294,7 +341,24 @@ class _Classifier(ClassifierMixin, _Linear):  # type: ignore[misc]
         return self
 
     def decision_function(self, X: Any) -> Array:
-        """Return z for each row; with more than two classes one z per class."""
+        """Return z for each row; with more than two classes one z per class.
+
+        Parameters
+        ----------
+        X : frame
+            One row per record to score, with the features as columns.
+
+        Returns
+        -------
+        array
+            One number per row, or one row of numbers if there are more than two classes.
+
+        Example
+        -------
+        >>> model = hr.estimators.LogisticRegression(session).fit(["age", "visits"], "smoker")
+        >>> model.decision_function(frame).shape
+        (3000,)
+        """
         return self._scores(X)
 
     def _predicted_cells(self, X: Any) -> NDArray[np.int64]:
@@ -303,12 +367,48 @@ class _Classifier(ClassifierMixin, _Linear):  # type: ignore[misc]
         return z.argmax(axis=1) if self._risk.outputs else (z > 0).astype(np.int64)
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Return the most likely value of the target for each row, one of ``classes_``."""
+        """Return the most likely value of the target for each row, one of ``classes_``.
+
+        Parameters
+        ----------
+        X : frame
+            One row per record to classify, with the features as columns.
+
+        Returns
+        -------
+        array
+
+        Example
+        -------
+        >>> model = hr.estimators.LogisticRegression(session).fit(["age", "visits"], "smoker")
+        >>> model.predict(frame).shape
+        (3000,)
+        """
         cells = self._predicted_cells(X)
         return self.classes_[cells]
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Return the accuracy on your own frame. Its target column is the truth unless ``y`` is given."""
+        """Return the accuracy on your own frame. Its target column is the truth unless ``y`` is given.
+
+        Parameters
+        ----------
+        X : frame
+            Records of your own.
+        y : array, optional
+            The true labels. Default: the target column of the frame.
+        sample_weight : array, optional
+            The weight of each record.
+
+        Returns
+        -------
+        float
+
+        Example
+        -------
+        >>> model = hr.estimators.LinearSVC(session).fit(["age", "visits"], "smoker")
+        >>> 0 <= model.score(frame, y == 1) <= 1
+        True
+        """
         right = self._predicted_cells(X) == code_column(self.session.universe[self.target_], self._labels(X, y))
         return float(np.average(right, weights=sample_weight))
 
@@ -319,6 +419,12 @@ class LogisticRegression(_Classifier):
     A target of more than two values gets one z per class and a softmax.
 
     Parameters: see ``LinearRegression``.
+
+    Example
+    -------
+    >>> model = hr.estimators.LogisticRegression(session).fit(["age", "sex"], "smoker")
+    >>> model.classes_.tolist()
+    [False, True]
     """
 
     def _loss(self, **about: Any) -> Loss:
@@ -326,7 +432,24 @@ class LogisticRegression(_Classifier):
         return MultinomialLogistic(**about) if several else Logistic(**about)
 
     def predict_proba(self, X: Any) -> Array:
-        """Return the probability of each class for each row."""
+        """Return the probability of each class for each row.
+
+        Parameters
+        ----------
+        X : frame
+            One row per record to classify, with the features as columns.
+
+        Returns
+        -------
+        array
+            One row per record, one column per class.
+
+        Example
+        -------
+        >>> model = hr.estimators.LogisticRegression(session).fit(["age", "visits"], "smoker")
+        >>> model.predict_proba(frame).shape
+        (3000, 2)
+        """
         z = self._scores(X)
         if self._risk.outputs:
             return np.asarray(softmax(z, axis=1))
@@ -352,6 +475,17 @@ class LogisticRegression(_Classifier):
         -------
         DataFrame
             ``share`` of the records, the mean ``predicted`` probability of the second class, and its ``observed`` share.
+
+        Raises
+        ------
+        InvalidInput
+            If the target has more than two classes, or the number of groups is not a whole number of at least 1.
+
+        Example
+        -------
+        >>> model = hr.estimators.LogisticRegression(session).fit(["age", "sex"], "smoker")
+        >>> list(model.calibration(bins=4).columns)
+        ['share', 'predicted', 'observed']
         """
         check_is_fitted(self, "coef_")
         if self._risk.outputs:
@@ -368,7 +502,24 @@ class LogisticRegression(_Classifier):
         return calibration_table(predicted, (cells == 1).astype(float), weights, bins)
 
     def predict_log_proba(self, X: Any) -> Array:
-        """Return the logarithm of ``predict_proba``."""
+        """Return the logarithm of ``predict_proba``.
+
+        Parameters
+        ----------
+        X : frame
+            One row per record to classify, with the features as columns.
+
+        Returns
+        -------
+        array
+            One row per record, one column per class.
+
+        Example
+        -------
+        >>> model = hr.estimators.LogisticRegression(session).fit(["age", "visits"], "smoker")
+        >>> model.predict_log_proba(frame).shape
+        (3000, 2)
+        """
         return np.log(self.predict_proba(X))
 
 
@@ -376,6 +527,10 @@ class LinearSVC(_Classifier):
     """Linear support vector machine: the hinge loss, for a target of two values.
 
     Parameters: see ``LinearRegression``.
+
+    Example
+    -------
+    >>> model = hr.estimators.LinearSVC(session).fit(["age", "sex"], "smoker")
     """
 
     def _loss(self, **about: Any) -> Loss:
@@ -389,7 +544,23 @@ class _Regressor(RegressorMixin, _Linear):  # type: ignore[misc]
         return self._in_units(rows @ self._theta)
 
     def predict(self, X: Any) -> Array:
-        """Return the prediction for each row, in the units of the target."""
+        """Return the prediction for each row, in the units of the target.
+
+        Parameters
+        ----------
+        X : frame
+            One row per record, with the features as columns.
+
+        Returns
+        -------
+        array
+
+        Example
+        -------
+        >>> model = hr.estimators.LinearRegression(session).fit(["age", "visits"], "income")
+        >>> model.predict(frame).shape
+        (3000,)
+        """
         return self._in_units(self._scores(X))
 
     def _in_units(self, z: Array) -> Array:
@@ -407,7 +578,27 @@ class _Regressor(RegressorMixin, _Linear):  # type: ignore[misc]
         return numbers(given) if numeric else code_column(declared, given).astype(float)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Return R² on your own frame. Its target column is the truth unless ``y`` is given."""
+        """Return R² on your own frame. Its target column is the truth unless ``y`` is given.
+
+        Parameters
+        ----------
+        X : frame
+            Records of your own.
+        y : array, optional
+            The true numbers. Default: the target column of the frame.
+        sample_weight : array, optional
+            The weight of each record.
+
+        Returns
+        -------
+        float
+
+        Example
+        -------
+        >>> model = hr.estimators.LinearRegression(session).fit(["age", "visits"], "income")
+        >>> model.score(frame) <= 1
+        True
+        """
         return float(r2_score(self._truth(X, y), self.predict(X), sample_weight=sample_weight))
 
 
@@ -437,6 +628,12 @@ class LinearRegression(_Regressor):
     coding : str
         "reference": beside an intercept a category has no column for its first value, and its coefficients are
         differences from it. "full": one column for every value.
+
+    Example
+    -------
+    >>> model = hr.estimators.LinearRegression(session).fit(["age", "sex"], "income")
+    >>> model.coef_names_
+    ('age', 'sex=M')
     """
 
     def _loss(self, **about: Any) -> Loss:
@@ -447,6 +644,10 @@ class Ridge(_Regressor):
     """Least squares with (alpha/2)·‖θ‖² added to the average of ½(z − y)². The intercept is penalized too.
 
     Parameters: see ``LinearRegression``.
+
+    Example
+    -------
+    >>> model = hr.estimators.Ridge(session, alpha=0.1).fit(["age", "sex"], "income")
     """
 
     def __init__(
@@ -468,6 +669,10 @@ class Lasso(_Regressor):
     """Least squares over {‖θ‖₁ ≤ radius}. Each weight of the penalized form corresponds to some radius.
 
     Parameters: see ``LinearRegression``.
+
+    Example
+    -------
+    >>> model = hr.estimators.Lasso(session, radius=1.0).fit(["age", "sex"], "income")
     """
 
     def _loss(self, **about: Any) -> Loss:
@@ -483,6 +688,10 @@ class HuberRegressor(_Regressor):
     ``width`` is in units of half the range of the target.
 
     Parameters: see ``LinearRegression``.
+
+    Example
+    -------
+    >>> model = hr.estimators.HuberRegressor(session, width=0.2).fit(["age", "sex"], "income")
     """
 
     def __init__(
@@ -504,6 +713,10 @@ class QuantileRegressor(_Regressor):
     """Regression of a quantile of the target on the features; the median by default.
 
     Parameters: see ``LinearRegression``. ``quantile`` is the quantile to fit, 0.5 for the median.
+
+    Example
+    -------
+    >>> model = hr.estimators.QuantileRegressor(session, quantile=0.9).fit(["age"], "income")
     """
 
     def __init__(
@@ -525,6 +738,10 @@ class PoissonRegressor(_Regressor):
     """Poisson regression: counts with mean e^z. Means above e^clip are cut off.
 
     Parameters: see ``LinearRegression``.
+
+    Example
+    -------
+    >>> model = hr.estimators.PoissonRegressor(session).fit(["age"], "visits")
     """
 
     def __init__(
@@ -568,6 +785,11 @@ class Quantile(_Bound):
         A count that selects the records. Default: all.
     within : float, optional
         Pay for this bound on the excess risk, if the free one is wider.
+
+    Example
+    -------
+    >>> 0 <= hr.estimators.Quantile(session, "income", quantile=0.9).fit().value_ <= 99
+    True
     """
 
     def __init__(
@@ -581,7 +803,28 @@ class Quantile(_Bound):
         self.within = within
 
     def fit(self, X: Any = None, y: Any = None) -> Self:
-        """Ask for the quantile. ``X`` may name another attribute. The rows of a frame are ignored."""
+        """Ask for the quantile. ``X`` may name another attribute. The rows of a frame are ignored.
+
+        Parameters
+        ----------
+        X : str, optional
+            The name of another attribute.
+        y : optional
+            Ignored.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        InvalidInput
+            If the attribute has no numbers.
+
+        Example
+        -------
+        >>> quantile = hr.estimators.Quantile(session, quantile=0.9).fit("income")
+        """
         self._require_session()
         name = self.attribute if X is None or hasattr(X, "columns") else X
         if not isinstance(name, str) or self.session.universe[name].values is None:
@@ -595,7 +838,22 @@ class Quantile(_Bound):
         return self
 
     def predict(self, X: Any) -> Array:
-        """Return the value once for every row of a frame."""
+        """Return the value once for every row of a frame.
+
+        Parameters
+        ----------
+        X : frame or array
+            Any rows.
+
+        Returns
+        -------
+        array
+
+        Example
+        -------
+        >>> hr.estimators.Median(session, "income").fit().predict(frame).shape
+        (3000,)
+        """
         check_is_fitted(self, "value_")
         return np.full(_length(X), self.value_)
 
@@ -604,6 +862,11 @@ class Median(Quantile):
     """Median of one numeric attribute.
 
     Parameters: see ``Quantile``.
+
+    Example
+    -------
+    >>> 0 <= hr.estimators.Median(session, "income").fit().value_ <= 99
+    True
     """
 
     def __init__(

@@ -388,6 +388,15 @@ def release(
     -------
     Session
 
+    Raises
+    ------
+    InvalidInput
+        If an option does not suit the table, the universe or the method.
+    BudgetExceeded
+        If the budget is too small for the method.
+    TooLarge
+        If the model would need more memory than the limit.
+
     Example
     -------
     >>> r = hr.release("adult.csv", universe=universe, budget=budget, workload=hr.marginals(3))  # doctest: +SKIP

@@ -58,6 +58,11 @@ class Session(RowQuestions, Spending, Publishing, Askable, NotCopyable):
     """Questions and answers about one sensitive table. Made by ``hr.open`` or ``hr.release``.
 
     Threads may share a session: they take turns. A fork of the process cannot ask: two copies could spend one budget.
+
+    Example
+    -------
+    >>> with hr.open("people.csv", universe=universe, budget=hr.Budget(1.0, 1e-6)) as session:
+    ...     answer = session.ask(hr.count(sex="F"))
     """
 
     def __init__(
@@ -140,6 +145,11 @@ class Session(RowQuestions, Spending, Publishing, Askable, NotCopyable):
         ------
         None
             Nothing; use it in a ``with`` statement.
+
+        Example
+        -------
+        >>> with session.on_behalf_of("ana"):
+        ...     answer = session.ask(hr.count(sex="M"))
         """
         with contextlib.ExitStack() as stack:
             for block in self._blocks:
@@ -225,6 +235,16 @@ class Session(RowQuestions, Spending, Publishing, Askable, NotCopyable):
         -------
         Session
             It shares the ledgers of this session.
+
+        Raises
+        ------
+        InvalidInput
+            If the session has no block of this name.
+
+        Example
+        -------
+        >>> block.select_blocks("january").ask(hr.count(smoker=True)).source
+        'hypothesis'
         """
         view = Session.__new__(Session)
         view._limit, view.draft_cost = self._limit, self.draft_cost
@@ -244,7 +264,13 @@ class Session(RowQuestions, Spending, Publishing, Askable, NotCopyable):
         return ReleasedSession(self, self._engine.public, self._ledger.answer_log, self._limit, self._beta)
 
     def close(self) -> None:
-        """Write what a durable ledger has not written yet, and close its database connection."""
+        """Write what a durable ledger has not written yet, and close the connection to its database.
+
+        Example
+        -------
+        >>> session = hr.open("people.csv", universe=universe, budget=hr.Budget(1.0, 1e-6))
+        >>> session.close()
+        """
         for block in self._blocks:
             block.close()
 

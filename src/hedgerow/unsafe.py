@@ -89,6 +89,12 @@ def unsafe_answer(
     Returns
     -------
     float or array
+
+    Example
+    -------
+    >>> truth = hr.unsafe.unsafe_answer(frame, hr.count(y=1), hr.Universe(y=hr.Integers(0, 1)))
+    >>> truth == float(frame["y"].mean())
+    True
     """
     is_frame = type(source).__module__.startswith("pandas")
     if is_frame and resolution == "values" and not query.is_convex:
@@ -339,6 +345,18 @@ def unsafe_excess_risk(
     Returns
     -------
     float
+
+    Raises
+    ------
+    InvalidInput
+        If the query is not convex.
+
+    Example
+    -------
+    >>> loss = hr.losses.Squared(target="y", features=["visits"])
+    >>> declared = hr.Universe(visits=hr.Integers(0, 9), y=hr.Integers(0, 1))
+    >>> hr.unsafe.unsafe_excess_risk(frame, hr.minimize(loss, hr.L2Ball(1.0)), [0.0, 0.0], declared) >= 0
+    True
     """
     data = source if isinstance(source, DataSource) else Table(source, _declared_universe(source, universe))
     if not query.is_convex:
@@ -362,6 +380,12 @@ def unsafe_error(source: Any, answer: Answer, universe: Universe | None = None) 
     Returns
     -------
     float
+
+    Example
+    -------
+    >>> answer = session.ask(hr.count(visits=(0, 4)))
+    >>> hr.unsafe.unsafe_error("people.csv", answer, universe) <= answer.error
+    True
     """
     return float(np.max(np.abs(np.asarray(answer.value) - unsafe_answer(source, answer.query, universe))))
 
@@ -387,6 +411,12 @@ def unsafe_inspect(
     Returns
     -------
     pandas.DataFrame
+
+    Example
+    -------
+    >>> found = hr.unsafe.unsafe_inspect(frame, hr.Universe(visits=hr.Integers(0, 5)))
+    >>> int(found.loc["visits", "clamped"]) == int((frame["visits"] > 5).sum())
+    True
     """
     import pandas as pd
 

@@ -65,6 +65,14 @@ def epsilon_lower_bound(
     ------
     InvalidInput
         If a parameter is out of range.
+
+    Example
+    -------
+    >>> rng = np.random.default_rng(0)
+    >>> tell = lambda p: bool(rng.random() < p)
+    >>> bound = hr.audit.epsilon_lower_bound(lambda: tell(0.75), lambda: tell(0.25), runs=2000)
+    >>> 0 < bound < 1.1  # the truth is ln 3, and the bound is below it with the confidence
+    True
     """
     half = runs // 2
     _require(half >= 1, runs, 2, confidence, delta)
@@ -105,6 +113,13 @@ def epsilon_lower_bound_of_scores(
     ------
     InvalidInput
         If the scores are not numbers, or are too few.
+
+    Example
+    -------
+    >>> rng = np.random.default_rng(0)
+    >>> bound = hr.audit.epsilon_lower_bound_of_scores(rng.laplace(1.0, size=4000), rng.laplace(0.0, size=4000))
+    >>> bool(0 < bound < 1)
+    True
     """
     first, second = np.asarray(scores, dtype=float), np.asarray(neighbour_scores, dtype=float)
     if first.ndim != 1 or second.ndim != 1 or np.isnan(first).any() or np.isnan(second).any():
@@ -191,6 +206,16 @@ def reachable_epsilon(judged: int, *, confidence: float = 0.999, delta: float = 
     Returns
     -------
     float
+
+    Raises
+    ------
+    InvalidInput
+        If a parameter is out of range.
+
+    Example
+    -------
+    >>> round(hr.audit.reachable_epsilon(1000), 2)
+    4.88
     """
     _require(judged >= 1, judged, 1, confidence, delta)
     return max(0.0, _bound(judged, 0, judged, delta, (1 - confidence) / 2))
@@ -215,6 +240,16 @@ def epsilon_of_event(
     Returns
     -------
     float
+
+    Raises
+    ------
+    InvalidInput
+        If a parameter is out of range.
+
+    Example
+    -------
+    >>> round(hr.audit.epsilon_of_event(0.5, 0.25, 10_000), 2)
+    0.53
     """
     _require(judged >= 1, judged, 1, confidence, delta)
     fewest, most = (int(scipy.stats.binom.ppf(at, judged, rate)) for at, rate in ((miss / 2, p), (1 - miss / 2, q)))
@@ -253,6 +288,11 @@ def clopper_pearson(hits: int, runs: int, error: float) -> tuple[float, float]:
     -------
     tuple of float
         The lower and the upper bound.
+
+    Example
+    -------
+    >>> [round(end, 3) for end in hr.audit.clopper_pearson(50, 100, error=0.025)]
+    [0.398, 0.602]
     """
     low = 0.0 if hits == 0 else float(betaincinv(hits, runs - hits + 1, error))
     high = 1.0 if hits == runs else float(betaincinv(hits + 1, runs - hits, 1 - error))
@@ -281,6 +321,12 @@ def runs_to_tell(rate: float, worse: float, false_fail: float, false_pass: float
     ------
     InvalidInput
         If rate is not below worse, or an error rate is not between 0 and 1.
+
+    Example
+    -------
+    >>> runs, allowed = hr.audit.runs_to_tell(0.05, 0.2, false_fail=0.01, false_pass=0.01)
+    >>> allowed < runs * 0.2
+    True
     """
     if not (0 <= rate < worse <= 1 and 0 < false_fail < 1 and 0 < false_pass < 1):
         raise InvalidInput(

@@ -44,6 +44,17 @@ class Pair:
     ----------
     log_p, log_q : array
         One logarithm of a probability per outcome. The probabilities of each law must add up to 1.
+
+    Raises
+    ------
+    InvalidInput
+        If the laws have different outcomes, or their probabilities do not add up to 1.
+
+    Example
+    -------
+    >>> pair = hr.audit.Pair(np.log([0.75, 0.25]), np.log([0.25, 0.75]))
+    >>> round(pair.epsilon, 3)
+    1.099
     """
 
     log_p: Array
@@ -61,7 +72,27 @@ class Pair:
 
     @classmethod
     def of(cls, p: ArrayLike, q: ArrayLike) -> Self:
-        """Return the pair of two probability vectors."""
+        """Return the pair of two probability vectors.
+
+        Parameters
+        ----------
+        p, q : array
+            One probability per outcome.
+
+        Returns
+        -------
+        Pair
+
+        Raises
+        ------
+        InvalidInput
+            If the probabilities do not add up to 1.
+
+        Example
+        -------
+        >>> round(hr.audit.Pair.of([0.75, 0.25], [0.25, 0.75]).epsilon, 3)
+        1.099
+        """
         with np.errstate(divide="ignore", invalid="ignore"):
             return cls(np.log(np.asarray(p, dtype=float)), np.log(np.asarray(q, dtype=float)))
 
@@ -78,6 +109,30 @@ class Pair:
 
         Gauss's rule is used in each of ``parts`` intervals. δ then has a relative error of at most some 10^-6, because
         no rule is exact where a ratio crosses e^ε within an interval.
+
+        Parameters
+        ----------
+        log_f, log_g : callable
+            The logarithms of the densities, at an array of points.
+        low, high : float
+            The ends of the interval.
+        parts : int
+            The number of intervals of the integration.
+
+        Returns
+        -------
+        Pair
+
+        Raises
+        ------
+        InvalidInput
+            If a density does not integrate to 1.
+
+        Example
+        -------
+        >>> log_laplace = lambda center: lambda x: -abs(x - center) - np.log(2)
+        >>> round(hr.audit.Pair.of_densities(log_laplace(0), log_laplace(1), -40, 41).epsilon, 3)
+        1.0
         """
         nodes, weights = np.polynomial.legendre.leggauss(8)
         width = (high - low) / parts
@@ -98,7 +153,22 @@ class Pair:
         return float(np.abs(self._ratio).max())
 
     def delta(self, epsilon: float) -> float:
-        """Return the least δ at which the pair is (epsilon, δ)-private."""
+        """Return the least δ at which the pair is (epsilon, δ)-private.
+
+        Parameters
+        ----------
+        epsilon : float
+            The ε of the claim.
+
+        Returns
+        -------
+        float
+
+        Example
+        -------
+        >>> hr.audit.Pair.of([0.75, 0.25], [0.25, 0.75]).delta(0.0)
+        0.5
+        """
         ratio = self._ratio
         with np.errstate(invalid="ignore"):
             one = np.exp(self.log_p) * -np.expm1(np.minimum(epsilon - ratio, 0.0))
@@ -106,7 +176,22 @@ class Pair:
         return float(max(np.nansum(one), np.nansum(two)))
 
     def epsilon_at(self, delta: float) -> float:
-        """Return the least ε at which the pair is (ε, delta)-private, or infinity if there is none."""
+        """Return the least ε at which the pair is (ε, delta)-private, or infinity if there is none.
+
+        Parameters
+        ----------
+        delta : float
+            The δ of the claim.
+
+        Returns
+        -------
+        float
+
+        Example
+        -------
+        >>> round(hr.audit.Pair.of([0.75, 0.25], [0.25, 0.75]).epsilon_at(0.1), 3)
+        0.956
+        """
         if self.delta(0.0) <= delta:
             return 0.0
         high = 1.0
@@ -117,18 +202,64 @@ class Pair:
         return float(scipy.optimize.brentq(lambda ε: self.delta(ε) - delta, 0.0, high, xtol=1e-12, rtol=1e-12))
 
     def renyi(self, order: float) -> float:
-        """Return D_α, the larger of both directions."""
+        """Return the Rényi divergence D_α, the larger one of both directions.
+
+        Parameters
+        ----------
+        order : float
+            The order α, above 1.
+
+        Returns
+        -------
+        float
+
+        Example
+        -------
+        >>> round(hr.audit.Pair.of([0.75, 0.25], [0.25, 0.75]).renyi(2.0), 3)
+        0.847
+        """
         if math.isinf(self.epsilon):
             return math.inf
         sums = (_log_sum(order * a + (1 - order) * b) for a, b in ((self.log_p, self.log_q), (self.log_q, self.log_p)))
         return float(max(sums)) / (order - 1)
 
     def rho(self, orders: Sequence[float] = ORDERS) -> float:
-        """Return the least ρ for which D_α ≤ ρα at these orders."""
+        """Return the least ρ for which D_α ≤ ρα at these orders.
+
+        Parameters
+        ----------
+        orders : list of float
+            The orders α.
+
+        Returns
+        -------
+        float
+
+        Example
+        -------
+        >>> round(hr.audit.Pair.of([0.75, 0.25], [0.25, 0.75]).rho(), 3)
+        0.549
+        """
         return float(max(self.renyi(α) / α for α in orders))
 
     def then(self, other: Pair) -> Pair:
-        """Return the pair of both outputs together, drawn independently."""
+        """Return the pair of both outputs together, drawn independently.
+
+        Parameters
+        ----------
+        other : Pair
+            The laws of the second output.
+
+        Returns
+        -------
+        Pair
+
+        Example
+        -------
+        >>> once = hr.audit.Pair.of([0.75, 0.25], [0.25, 0.75])
+        >>> round(once.then(once).epsilon, 3)
+        2.197
+        """
         return Pair((self.log_p[:, None] + other.log_p).reshape(-1), (self.log_q[:, None] + other.log_q).reshape(-1))
 
 
@@ -145,6 +276,12 @@ class Verdict:
         The claim of the event.
     excess : tuple of str
         Descriptions of the places where the loss is larger than the claim.
+
+    Example
+    -------
+    >>> pair = hr.audit.Pair.of([0.75, 0.25], [0.25, 0.75])
+    >>> hr.audit.check_pair(pair, (1.0, 0.5)).excess
+    ('ε = 1.09861 is above 1', 'D_α = 0.549759 is above ρα = 0.5005 at α = 1.001')
     """
 
     epsilon: float
@@ -176,6 +313,12 @@ def check_pair(pair: Pair, claim: Event | tuple[float, float], orders: Sequence[
     Returns
     -------
     Verdict
+
+    Example
+    -------
+    >>> pair = hr.audit.Pair.of([0.75, 0.25], [0.25, 0.75])
+    >>> hr.audit.check_pair(pair, (1.1, 0.6)).holds
+    True
     """
     epsilon, rho = (claim.epsilon, claim.rho) if isinstance(claim, Event) else claim
     excess = []
@@ -215,6 +358,12 @@ def laplace_pair(event: Laplace, shift: float | None = None) -> Pair:
     Returns
     -------
     Pair
+
+    Example
+    -------
+    >>> from hedgerow.privacy.events import Laplace
+    >>> round(hr.audit.laplace_pair(Laplace(sensitivity=1.0, scale=2.0, grid=1.0)).epsilon, 3)
+    0.5
     """
     k, h = _steps(event.sensitivity if shift is None else shift, event.grid), event.grid / event.scale
     if k == 0:
@@ -239,6 +388,17 @@ def gaussian_pair(event: Gaussian, shift: float | None = None) -> Pair:
     Returns
     -------
     Pair
+
+    Raises
+    ------
+    InvalidInput
+        If sigma is above 2.5e5 grid steps.
+
+    Example
+    -------
+    >>> from hedgerow.privacy.events import Gaussian
+    >>> round(hr.audit.gaussian_pair(Gaussian(sensitivity=1.0, sigma=2.0, grid=1.0)).rho(), 3)
+    0.125
     """
     k, s = _steps(event.sensitivity if shift is None else shift, event.grid), event.sigma / event.grid
     if CUT * s > 1e7:
@@ -306,6 +466,11 @@ def exponential_pair(scores: ArrayLike, neighbour_scores: ArrayLike, event: Expo
     Returns
     -------
     Pair
+
+    Example
+    -------
+    >>> from hedgerow.privacy.events import Exponential
+    >>> pair = hr.audit.exponential_pair([3, 1], [2, 2], Exponential(sensitivity=1.0, epsilon=1.0))
     """
     logs = [np.asarray(s, dtype=float) / event.scale for s in (scores, neighbour_scores)]
     return Pair(*(log - _log_sum(log) for log in logs))
@@ -340,6 +505,11 @@ def above_threshold_pair(
     Returns
     -------
     Pair
+
+    Example
+    -------
+    >>> from hedgerow.privacy.events import AboveThreshold
+    >>> pair = hr.audit.above_threshold_pair([0.0, 1.0], [1.0, 0.0], AboveThreshold(1.0, 2.0, 4.0))
     """
     laws = [_round_law(v, event, threshold, grid, gap) for v in (values, neighbour_values)]
     return Pair.of(laws[0], laws[1])

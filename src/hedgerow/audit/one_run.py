@@ -48,6 +48,12 @@ class OneRun:
         The number of canaries, of guesses, and of right guesses.
     reachable : float
         The bound if all guesses had been right.
+
+    Example
+    -------
+    >>> result = hr.audit.one_run(lambda coins: coins + np.random.default_rng().laplace(size=100), 100, guesses=20)
+    >>> result.epsilon <= result.reachable
+    True
     """
 
     epsilon: float
@@ -77,6 +83,11 @@ def probability_of_guessing(right: int, guesses: int, canaries: int, epsilon: fl
     ------
     InvalidInput
         If the numbers are impossible.
+
+    Example
+    -------
+    >>> round(hr.audit.probability_of_guessing(9, 10, canaries=10, epsilon=0.0, delta=0.0), 3)
+    0.011
     """
     if not 0 <= right <= guesses <= canaries or not epsilon >= 0 or not 0 <= delta <= 1:
         raise InvalidInput(
@@ -108,6 +119,16 @@ def epsilon_of_guesses(
     Returns
     -------
     float
+
+    Raises
+    ------
+    InvalidInput
+        If the confidence is not between 0 and 1, or the numbers are impossible.
+
+    Example
+    -------
+    >>> round(hr.audit.epsilon_of_guesses(95, 100, canaries=1000), 2)
+    2.17
     """
     if not 0 < confidence < 1:
         raise InvalidInput(f"confidence must be between 0 and 1. Found {confidence!r}. Give 0.95, for instance.")
@@ -165,6 +186,12 @@ def one_run(
     ------
     InvalidInput
         If the number of guesses or the scores do not fit.
+
+    Example
+    -------
+    >>> result = hr.audit.one_run(lambda coins: coins + np.random.default_rng().laplace(size=100), 100, guesses=20)
+    >>> result.guesses
+    20
     """
     if not (isinstance(guesses, int) and 2 <= guesses <= canaries and guesses % 2 == 0):
         raise InvalidInput(f"guesses must be even, from 2 to {canaries}. Found {guesses!r}. Half are in, half out.")

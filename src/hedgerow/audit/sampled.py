@@ -44,6 +44,11 @@ class PerProcess:
     make : callable
         ``make(number)`` returns the mechanism for a block. Blocks have different numbers, from which a seed may be
         derived. A mechanism that draws from the operating system does not need them.
+
+    Example
+    -------
+    >>> noisy = hr.audit.PerProcess(lambda number: lambda data: data + np.random.default_rng().laplace())
+    >>> finding = hr.audit.distinguish(noisy, 0.0, 1.0, runs=2000)
     """
 
     make: Callable[[int], Mechanism]
@@ -68,6 +73,12 @@ class Finding:
         How often the event happened on either neighbour, among the judged runs.
     event : str
         A description of the event.
+
+    Example
+    -------
+    >>> finding = hr.audit.distinguish(mechanism, data, neighbour, runs=2000)
+    >>> finding.runs
+    2000
     """
 
     epsilon: float
@@ -80,7 +91,22 @@ class Finding:
     event: str
 
     def refutes(self, epsilon: float) -> bool:
-        """Return True if the finding refutes a claim of (epsilon, δ), at the confidence."""
+        """Return True if the finding refutes a claim of (epsilon, δ), at the confidence.
+
+        Parameters
+        ----------
+        epsilon : float
+            The ε of the claim.
+
+        Returns
+        -------
+        bool
+
+        Example
+        -------
+        >>> hr.audit.distinguish(mechanism, data, neighbour, runs=2000).refutes(10.0)
+        False
+        """
         return self.epsilon > epsilon
 
     def __str__(self) -> str:

@@ -49,6 +49,10 @@ class Auto:
     Parameters
     ----------
     - profile: "practical" (the default), or "theory" for solvers whose result comes with a bound on its risk.
+
+    Example
+    -------
+    >>> result = hr.erm.auto(X, y, loss=loss, over=hr.L2Ball(1.0), budget=hr.Budget(1.0, 1e-6))
     """
 
     profile: Profile = "practical"

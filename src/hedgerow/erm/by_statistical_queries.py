@@ -94,6 +94,12 @@ def by_statistical_queries(
     Result
         ``risk_bound`` is about the table, ``population_bound`` about the population. Both are expectations.
 
+    Raises
+    ------
+    InvalidInput
+        If an option is out of range, the neighbours add or remove a row, or X is not a dense array with a label per
+        row.
+
     Example
     -------
     >>> hr.erm.by_statistical_queries(X, y, loss=loss, over=hr.L2Ball(1), budget=budget)  # doctest: +SKIP

@@ -209,6 +209,10 @@ class _Classifier(ClassifierMixin, LinearModel):  # type: ignore[misc]
         ------
         BudgetExceeded
             If the account cannot pay for the fit.
+
+        Example
+        -------
+        >>> model = hr.erm.LogisticRegression(hr.Budget(1.0, 1e-6), classes=[0, 1]).fit(X, y)
         """
         X, y, _ = self._read(X, y)
         if self.classes is None:
@@ -232,12 +236,45 @@ class _Classifier(ClassifierMixin, LinearModel):  # type: ignore[misc]
         return self
 
     def decision_function(self, X: Any) -> Array:
-        """Return the score of the second class, or the score of every class if there are more than two."""
+        """Return the score of the second class, or the score of every class if there are more than two.
+
+        Parameters
+        ----------
+        X : array, frame or sparse matrix
+            One row per record to score.
+
+        Returns
+        -------
+        array
+            One number per row, or one row of numbers if there are more than two classes.
+
+        Example
+        -------
+        >>> model = hr.erm.LogisticRegression(hr.Budget(1.0, 1e-6), classes=[0, 1]).fit(X, y)
+        >>> model.decision_function(X).shape
+        (3000,)
+        """
         scores = self._scores(X)
         return scores.ravel() if scores.shape[1] == 1 else scores
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Return the predicted class of every row."""
+        """Return the predicted class of every row.
+
+        Parameters
+        ----------
+        X : array, frame or sparse matrix
+            One row per record to classify.
+
+        Returns
+        -------
+        array
+
+        Example
+        -------
+        >>> model = hr.erm.LogisticRegression(hr.Budget(1.0, 1e-6), classes=[0, 1]).fit(X, y)
+        >>> model.predict(X).shape
+        (3000,)
+        """
         scores = self._scores(X)
         return np.asarray(self.classes_[choose_classes(scores)])
 
@@ -273,7 +310,24 @@ class LogisticRegression(_Classifier):
         return Logistic()
 
     def predict_proba(self, X: Any) -> Array:
-        """Return the probability of every class for every row."""
+        """Return the probability of every class for every row.
+
+        Parameters
+        ----------
+        X : array, frame or sparse matrix
+            One row per record to classify.
+
+        Returns
+        -------
+        array
+            One row per record, one column per class.
+
+        Example
+        -------
+        >>> model = hr.erm.LogisticRegression(hr.Budget(1.0, 1e-6), classes=[0, 1]).fit(X, y)
+        >>> model.predict_proba(X).shape
+        (3000, 2)
+        """
         each = expit(self.decision_function(X))
         if each.ndim == 1:
             return np.column_stack([1 - each, each])
@@ -284,6 +338,10 @@ class LinearSVC(_Classifier):
     """Private support vector machine (hinge loss) with ‖coef‖₂·row_bound ≤ radius.
 
     Parameters: see ``LogisticRegression``.
+
+    Example
+    -------
+    >>> model = hr.erm.LinearSVC(hr.Budget(1.0, 1e-6), classes=[0, 1]).fit(X, y)
     """
 
     def _loss(self) -> Loss:
@@ -338,6 +396,10 @@ class _Regressor(RegressorMixin, LinearModel):  # type: ignore[misc]
         ------
         BudgetExceeded
             If the account cannot pay for the fit.
+
+        Example
+        -------
+        >>> model = hr.erm.LinearRegression(hr.Budget(1.0, 1e-6), label_bound=1.0).fit(X, y)
         """
         X, y, n = self._read(X, y)
         bound = positive("label_bound", self.label_bound)
@@ -352,7 +414,23 @@ class _Regressor(RegressorMixin, LinearModel):  # type: ignore[misc]
         return self._solve(X, y, self._loss(n), **self._payment(), label_bound=1.0)
 
     def predict(self, X: Any) -> Array:
-        """Return the predicted target of every row."""
+        """Return the predicted target of every row.
+
+        Parameters
+        ----------
+        X : array, frame or sparse matrix
+            One row per record.
+
+        Returns
+        -------
+        array
+
+        Example
+        -------
+        >>> model = hr.erm.LinearRegression(hr.Budget(1.0, 1e-6), label_bound=1.0).fit(X, y)
+        >>> model.predict(X).shape
+        (3000,)
+        """
         return self._scores(X)
 
 
@@ -365,6 +443,10 @@ class LinearRegression(_Regressor):
         Targets are clipped to [−label_bound, label_bound].
 
     Other parameters: see ``LogisticRegression``.
+
+    Example
+    -------
+    >>> model = hr.erm.LinearRegression(hr.Budget(1.0, 1e-6), label_bound=1.0).fit(X, y)
     """
 
 
@@ -380,6 +462,10 @@ class Ridge(_Regressor):
         The weight of the penalty.
 
     Other parameters: see ``LinearRegression``.
+
+    Example
+    -------
+    >>> model = hr.erm.Ridge(hr.Budget(1.0, 1e-6), alpha=10.0, label_bound=1.0).fit(X, y)
     """
 
     def __init__(
@@ -407,6 +493,10 @@ class HuberRegressor(_Regressor):
         The residual at which the loss turns linear, in units of label_bound.
 
     Other parameters: see ``LinearRegression``.
+
+    Example
+    -------
+    >>> model = hr.erm.HuberRegressor(hr.Budget(1.0, 1e-6), width=0.5, label_bound=1.0).fit(X, y)
     """
 
     def __init__(
@@ -430,6 +520,10 @@ class Lasso(_Regressor):
     ``row_bound`` bounds every entry of a row, not the norm of the row.
 
     Parameters: see ``LinearRegression``.
+
+    Example
+    -------
+    >>> model = hr.erm.Lasso(hr.Budget(1.0, 1e-6), radius=1.0, label_bound=1.0).fit(X, y)
     """
 
     def _solve_scaled(self, X: Any, y: Array, n: int) -> Result:

@@ -124,7 +124,25 @@ class PrivateSearch(BaseEstimator):  # type: ignore[misc]
         self.ledger = ledger
 
     def bill(self) -> SearchBill:
-        """Return the bill of ``fit``. Nothing is spent and no row is read."""
+        """Return the bill of ``fit``. Nothing is spent and no row is read.
+
+        Returns
+        -------
+        SearchBill
+
+        Raises
+        ------
+        InvalidInput
+            If the budget or the candidates do not suit a search.
+        BudgetExceeded
+            If the budget is too small for so many candidates.
+
+        Example
+        -------
+        >>> models = [hr.erm.Ridge(hr.Budget(1.0, 1e-6), alpha=a) for a in (1, 10, 100)]
+        >>> 0 < hr.erm.PrivateSearch(models, hr.Budget(1.0, 1e-6)).bill().share < 1
+        True
+        """
         return self._bill_of(self._event())
 
     def _bill_of(self, event: RandomRuns) -> SearchBill:
@@ -184,8 +202,13 @@ class PrivateSearch(BaseEstimator):  # type: ignore[misc]
 
         Raises
         ------
-        BudgetExceeded
-            If the account cannot pay, or a candidate's solver needs a δ of its own.
+        InvalidInput
+            If the rows, the labels or the candidates do not fit together.
+
+        Example
+        -------
+        >>> models = [hr.erm.Ridge(hr.Budget(1.0, 1e-6), alpha=a) for a in (1, 10)]
+        >>> search = hr.erm.PrivateSearch(models, hr.Budget(1.0, 1e-6)).fit(X, y)  # doctest: +SKIP
         """
         event = self._event()
         features, labels = values.matrix(X), values.column(flat_labels(y))
@@ -234,7 +257,24 @@ class PrivateSearch(BaseEstimator):  # type: ignore[misc]
         return model.set_params(budget=theirs.budget, ledger=theirs.ledger, random_state=theirs.random_state)
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Return the predictions of the best model."""
+        """Return the predictions of the best model.
+
+        Parameters
+        ----------
+        X : array, frame or sparse matrix
+            One row per record.
+
+        Returns
+        -------
+        array
+
+        Example
+        -------
+        >>> models = [hr.erm.Ridge(hr.Budget(1.0, 1e-6), alpha=a) for a in (1, 10)]
+        >>> search = hr.erm.PrivateSearch(models, hr.Budget(1.0, 1e-6)).fit(X, y)  # doctest: +SKIP
+        >>> search.predict(X).shape
+        (3000,)
+        """
         check_is_fitted(self)
         return np.asarray(self.best_estimator_.predict(values.matrix(X)))
 

@@ -16,6 +16,8 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import inspect
+import re
+import textwrap
 from collections.abc import Callable
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
@@ -67,6 +69,13 @@ class Result:
     population_bound : float or None
         A bound on the expected excess over the population from which the rows are independent draws. None if no
         theorem applies.
+
+    Example
+    -------
+    >>> loss = hr.losses.Logistic(ridge=0.1)
+    >>> result = hr.erm.output_perturbation(X, y, loss=loss, over=hr.L2Ball(1.0), budget=budget)
+    >>> result.solver, result.theta.shape
+    ('output_perturbation', (2,))
     """
 
     theta: Array
@@ -264,9 +273,29 @@ def _signature(planner: type[Any], fixed: tuple[str, ...], defaults: dict[str, A
 
 
 def _describe(planner: type[Any], signature: inspect.Signature) -> str:
-    """Return the docstring of a solver's function: the solver's own, then one line for each shared parameter."""
-    lines = (inspect.getdoc(solve) or "").splitlines()
-    shared = [line for line in lines if line.startswith("- ") and line[2:].split(":")[0] in signature.parameters]
+    """Return the docstring of a solver's function: the solver's own, with the shared parameters among its own."""
     own = inspect.getdoc(planner) or ""
-    heading = [] if "\nParameters\n" in own else ["Parameters", "----------"]
-    return "\n".join([own, "", *heading, *shared, "", "Returns", "-------", "Result"])
+    about, _, example = own.partition("\n\nExample\n-------\n")
+    about, _, options = about.partition("\n\nParameters\n----------\n")
+    lines = [line for line in (inspect.getdoc(solve) or "").splitlines() if line.startswith("- ")]
+    shared = [line for line in lines if line[2:].split(":")[0] in signature.parameters]
+    sections = {
+        "Parameters": "\n".join(_as_entry(line) for line in [*_bullets(options), *shared]),
+        "Returns": "Result",
+        "Raises": "InvalidInput\n    If an option is out of range, or the solver does not suit the loss, the set or the "
+        "budget.\nBudgetExceeded\n    If the account cannot pay.",
+        "Example": example,
+    }
+    return "\n\n".join([about, *(f"{title}\n{'-' * len(title)}\n{body}" for title, body in sections.items() if body)])
+
+
+def _bullets(options: str) -> list[str]:
+    """Return the items of a list, each on one line."""
+    return re.sub(r"\n +", " ", options).splitlines()
+
+
+def _as_entry(bullet: str) -> str:
+    """Return an item ``- name: what it is`` as an entry of a NumPy docstring."""
+    name, _, told = bullet[2:].partition(": ")
+    told = told[:1].upper() + told[1:] if told else told
+    return "\n".join([name, *textwrap.wrap(told, 112, initial_indent="    ", subsequent_indent="    ")])

@@ -256,8 +256,13 @@ class Holdout(NotCopyable):
 
         Raises
         ------
-        BudgetExceeded
-            If the holdout is exhausted.
+        InvalidInput
+            If the model or the metric does not suit the holdout.
+
+        Example
+        -------
+        >>> holdout.score(model).value <= 1
+        True
         """
         if _is_area(metric):
             return self._area(model, metric, guess, name, by_row, compared=True)
@@ -277,6 +282,16 @@ class Holdout(NotCopyable):
         Returns
         -------
         Score
+
+        Raises
+        ------
+        BudgetExceeded
+            If the holdout is exhausted.
+
+        Example
+        -------
+        >>> holdout.measure(model, name="final").name
+        'final'
         """
         if _is_area(metric):
             return self._area(model, metric, None, name, by_row, compared=False)
@@ -302,6 +317,16 @@ class Holdout(NotCopyable):
         Returns
         -------
         Score
+
+        Raises
+        ------
+        BudgetExceeded
+            If the holdout is exhausted.
+
+        Example
+        -------
+        >>> holdout.mean(lambda X, y: X["age"] > 40).value <= 1
+        True
         """
         kind = Metric(name or getattr(function, "__name__", "mean"), lambda y, predicted: predicted)
 
@@ -329,6 +354,16 @@ class Holdout(NotCopyable):
         -------
         pandas.DataFrame
             One row per bin: its ends, the share of the rows in it, and the observed frequency with its interval.
+
+        Raises
+        ------
+        BudgetExceeded
+            If the holdout is exhausted.
+
+        Example
+        -------
+        >>> holdout.calibration(lambda rows: rows["age"] / 100, bins=2, positive=1).shape[0]
+        2
         """
         import pandas as pd
 
@@ -512,6 +547,12 @@ class Holdout(NotCopyable):
         -------
         pandas.DataFrame
             One row per score, with its interval and source.
+
+        Example
+        -------
+        >>> score = holdout.score(model, name="over forty")
+        >>> list(holdout.leaderboard().columns)
+        ['name', 'value', 'low', 'high', 'source']
         """
         import pandas as pd
 
@@ -544,6 +585,18 @@ class Holdout(NotCopyable):
         -------
         list of Selected
             The columns that are kept, with their cuts and scores, best first.
+
+        Raises
+        ------
+        InvalidInput
+            If the holdout has no training set.
+        BudgetExceeded
+            If the holdout is exhausted.
+
+        Example
+        -------
+        >>> [rule.column for rule in holdout.select_features(["age", "visits"], margin=0.2)]
+        []
         """
         if self._train is None:
             raise InvalidInput("Feature selection must have a training set. Found none. Pass train=… to the holdout.")
@@ -607,6 +660,10 @@ class Holdout(NotCopyable):
         Returns
         -------
         HoldoutScorer
+
+        Example
+        -------
+        >>> scorer = holdout.scorer("accuracy")
         """
 
         def scored(model: Any, X: Any, y: Any) -> float:

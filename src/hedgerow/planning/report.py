@@ -89,6 +89,12 @@ class Plan:
     effect : WorkloadEffect or None
         Typical errors of the workload's questions and of others, with and without the workload, if ``rows`` and
         ``workload`` are given.
+
+    Example
+    -------
+    >>> plan = hr.plan(universe=universe, budget=hr.Budget(1.0, 1e-6), rows=100_000, simulate=False)
+    >>> plan.epsilon, plan.queries
+    (1.0, 100000)
     """
 
     options: tuple[Option, ...]
@@ -235,6 +241,15 @@ class Plan:
         Returns
         -------
         matplotlib axes
+
+        Raises
+        ------
+        InvalidInput
+            If the plan has no number of rows, or no error.
+
+        Example
+        -------
+        >>> axes = hr.plan(universe=universe, budget=hr.Budget(1.0, 1e-6), rows=10_000_000, simulate=False).plot()
         """
         if self.rows is None or self.best.error is None:
             raise InvalidInput(

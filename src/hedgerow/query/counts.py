@@ -30,7 +30,14 @@ Resolution = Literal["values", "bins"]
 
 
 class Query:
-    """A question about the table. ``on`` binds it to a universe; ``&``, ``|`` and ``~`` combine counts."""
+    """A question about the table. ``on`` binds it to a universe; ``&``, ``|`` and ``~`` combine counts.
+
+    Example
+    -------
+    >>> query = hr.count(sex="F") & ~hr.count(smoker=True)
+    >>> query.on(universe).attributes
+    ('sex', 'smoker')
+    """
 
     is_convex: ClassVar[bool] = False
     """True if the answer is a θ, whose error bounds the excess risk and not the distance of its entries."""
@@ -38,11 +45,48 @@ class Query:
     """True if it cannot be bound to a universe, but only be asked of a session."""
 
     def among(self, group: Query) -> Query | None:
-        """Return the question restricted to a group of records; None if it cannot be asked of a group."""
+        """Return the question restricted to a group of records; None if it cannot be asked of a group.
+
+        Parameters
+        ----------
+        group : Query
+            A count that selects the records of the group.
+
+        Returns
+        -------
+        Query or None
+
+        Example
+        -------
+        >>> hr.count(smoker=True).among(hr.count(sex="F"))
+        count(smoker=True, sex='F')
+        """
         return None
 
     def on(self, universe: Universe, resolution: Resolution = "values") -> Bound[Any]:
-        """Bind the question to a universe."""
+        """Bind the question to a universe.
+
+        Parameters
+        ----------
+        universe : Universe
+            The declared columns.
+        resolution : str
+            "values" for the values themselves, "bins" for the table as the universe codes it.
+
+        Returns
+        -------
+        Bound
+
+        Raises
+        ------
+        InvalidInput
+            If the question does not fit the universe.
+
+        Example
+        -------
+        >>> hr.count(sex="F").on(universe).attributes
+        ('sex',)
+        """
         raise NotImplementedError
 
     def _identity(self) -> Any:
@@ -59,7 +103,29 @@ class Query:
         return Not(self)
 
     def over_time(self, *, span: int = 32, share: float = 0.01) -> OverTime:
-        """Count the rows of each block, and of all blocks up to it. See ``OverTime``."""
+        """Count the rows of each block, and of all blocks up to it. See ``OverTime``.
+
+        Parameters
+        ----------
+        span : int
+            The largest number of blocks that the count will cover, a power of two.
+        share : float
+            The share of each block's budget that the count may spend.
+
+        Returns
+        -------
+        OverTime
+
+        Raises
+        ------
+        InvalidInput
+            If the question is no count, or an option is out of range.
+
+        Example
+        -------
+        >>> block.ask(hr.count(smoker=True).over_time(span=16)).value.shape
+        (1, 2)
+        """
         return OverTime(self, span, share)
 
     def __bool__(self) -> bool:
@@ -384,6 +450,11 @@ def count(predicates: Mapping[str, Any] | None = None, /, **named: Any) -> Query
     -------
     Query
 
+    Raises
+    ------
+    InvalidInput
+        If the predicates are not given by name.
+
     Example
     -------
     >>> count(smoker=True, age=(40, 65))
@@ -438,6 +509,11 @@ def any_of(*parts: Query | str) -> Query:
     -------
     Query
 
+    Raises
+    ------
+    InvalidInput
+        If no part is given.
+
     Example
     -------
     >>> any_of("smoker", count(age=(65, None)))  # doctest: +SKIP
@@ -458,6 +534,11 @@ def marginal(*attributes: str) -> Query:
     Returns
     -------
     Query
+
+    Raises
+    ------
+    InvalidInput
+        If no attribute is named.
 
     Example
     -------
@@ -523,6 +604,11 @@ def parity(*attributes: str) -> Query:
     -------
     Query
 
+    Raises
+    ------
+    InvalidInput
+        If no attribute is named.
+
     Example
     -------
     >>> parity("smoker", "married")  # doctest: +SKIP
@@ -546,6 +632,11 @@ def linear(attributes: str | Sequence[str], weights: ArrayLike) -> Query:
     Returns
     -------
     Query
+
+    Raises
+    ------
+    InvalidInput
+        If the weights are not numbers.
 
     Example
     -------

@@ -93,6 +93,11 @@ def statistic(
     -------
     RowStatistic
 
+    Raises
+    ------
+    InvalidInput
+        If the function cannot be called, the names are not different texts, or ``within`` is not in (0, 1].
+
     Example
     -------
     >>> session.ask(statistic(lambda age: age > 40, ["age"], within=0.05))  # doctest: +SKIP

@@ -21,7 +21,13 @@ from hedgerow.universe.universe import Universe
 
 
 class Workload(ABC):
-    """A named class of queries. ``on(universe)`` lists them."""
+    """A named class of queries. ``on(universe)`` lists them.
+
+    Example
+    -------
+    >>> [str(query) for query in hr.thresholds("days").on(universe)][:2]
+    ['count(days=(None, 0.0))', 'count(days=(None, 1.0))']
+    """
 
     @property
     @abstractmethod
@@ -31,23 +37,103 @@ class Workload(ABC):
 
     @abstractmethod
     def queries(self, universe: Universe) -> Iterator[Query]:
-        """Yield the queries on a universe."""
+        """Yield the queries on a universe.
+
+        Parameters
+        ----------
+        universe : Universe
+            The declared columns.
+
+        Yields
+        ------
+        Query
+
+        Example
+        -------
+        >>> sum(1 for query in hr.marginals(1).queries(universe)) == len(universe.names)
+        True
+        """
         ...
 
     def on(self, universe: Universe) -> list[Query]:
-        """Return the list of queries on a universe."""
+        """Return the list of queries on a universe.
+
+        Parameters
+        ----------
+        universe : Universe
+            The declared columns.
+
+        Returns
+        -------
+        list of Query
+
+        Raises
+        ------
+        InvalidInput
+            If the universe lacks what the class is about, such as an ordered attribute.
+
+        Example
+        -------
+        >>> len(hr.thresholds("days").on(universe))
+        10
+        """
         return list(self.queries(universe))
 
     def length(self, universe: Universe) -> int:
-        """Return an upper bound on the number of queries."""
+        """Return an upper bound on the number of queries.
+
+        Parameters
+        ----------
+        universe : Universe
+            The declared columns.
+
+        Returns
+        -------
+        int
+
+        Example
+        -------
+        >>> hr.intervals("days").length(universe)
+        55
+        """
         return len(self.on(universe))
 
     def values(self, universe: Universe) -> int:
-        """Return the number of attribute values in the mask of one query."""
+        """Return the number of attribute values in the mask of one query.
+
+        Parameters
+        ----------
+        universe : Universe
+            The declared columns.
+
+        Returns
+        -------
+        int
+
+        Example
+        -------
+        >>> hr.intervals("days").values(universe)
+        10
+        """
         return 0
 
     def vc_dimension(self, universe: Universe) -> int:
-        """Return the VC dimension of the class, or the bound log₂|Q|."""
+        """Return the VC dimension of the class, or the bound log₂|Q|.
+
+        Parameters
+        ----------
+        universe : Universe
+            The declared columns.
+
+        Returns
+        -------
+        int
+
+        Example
+        -------
+        >>> hr.intervals("days").vc_dimension(universe)
+        2
+        """
         return math.floor(math.log2(max(2, len(self.on(universe)))))
 
     def __repr__(self) -> str:
@@ -232,6 +318,11 @@ def intervals(attribute: str) -> Workload:
     Returns
     -------
     Workload
+
+    Example
+    -------
+    >>> hr.intervals("days").length(universe)
+    55
     """
     return Intervals(attribute)
 
@@ -247,12 +338,17 @@ def thresholds(attribute: str) -> Workload:
     Returns
     -------
     Workload
+
+    Example
+    -------
+    >>> hr.thresholds("days").length(universe)
+    10
     """
     return Thresholds(attribute)
 
 
 def parities(k: int | None = None) -> Workload:
-    """Parities of up to k two-valued attributes. Over all d of them the VC dimension is d.
+    """List the parities of up to k two-valued attributes. Over all d of them the VC dimension is d.
 
     Parameters
     ----------
@@ -262,12 +358,17 @@ def parities(k: int | None = None) -> Workload:
     Returns
     -------
     Workload
+
+    Example
+    -------
+    >>> hr.parities(2).length(hr.Universe(a=hr.Flag(), b=hr.Flag(), c=hr.Flag()))
+    6
     """
     return Parities(k)
 
 
 def conjunctions(k: int | None = None, *, monotone: bool = True) -> Workload:
-    """Conjunctions of up to k two-valued attributes. Over all d of them the VC dimension is d.
+    """List the conjunctions of up to k two-valued attributes. Over all d of them the VC dimension is d.
 
     Parameters
     ----------
@@ -279,6 +380,11 @@ def conjunctions(k: int | None = None, *, monotone: bool = True) -> Workload:
     Returns
     -------
     Workload
+
+    Example
+    -------
+    >>> hr.conjunctions(2).length(hr.Universe(a=hr.Flag(), b=hr.Flag(), c=hr.Flag()))
+    6
     """
     return Conjunctions(k, monotone)
 

@@ -40,6 +40,14 @@ class Publishing:
         Its fields are those of the public registry of differential-privacy deployments, and the hazards of NIST SP
         800-226. Fields that only the owner knows are left to be added. Read it as ``.json``, ``.markdown`` or
         ``.html``, or keep it by ``.save(path)``. It contains nothing private.
+
+        Returns
+        -------
+        PrivacyStatement
+
+        Example
+        -------
+        >>> text = session.statement().markdown
         """
         from hedgerow.answering.privacy_statement import PrivacyStatement, privacy_statement
 

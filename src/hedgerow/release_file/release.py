@@ -85,6 +85,12 @@ class Release(Askable):
     Threads may share a release. It can be pickled, and used in a fork.
 
     Parameters: see ``load``.
+
+    Example
+    -------
+    >>> release = hr.load("people.hedgerow")
+    >>> release.ask(hr.count(smoker=True)).cost
+    0.0
     """
 
     def __init__(self, data: bytes, *, key: PublicKey | None = None, limit: int | None = None) -> None:
@@ -99,7 +105,21 @@ class Release(Askable):
 
     @classmethod
     def of(cls, published: Publication, cache: AnswerCache, limit: int | None = None) -> Release:
-        """Return the release of a publication of one block, which is in memory only. ``cache`` answers."""
+        """Return the release of a publication of one block, which is in memory only.
+
+        Parameters
+        ----------
+        published : Publication
+            The public part of a session.
+        cache : AnswerCache
+            The cache that answers.
+        limit : int, optional
+            The memory, in bytes, that a question may use.
+
+        Returns
+        -------
+        Release
+        """
         made = cls.__new__(cls)
         made._bytes, made._key, made.digest, made.signer = b"", None, "", None
         made._begin(published, published.blocks, (), limit, is_whole=True)
@@ -152,6 +172,20 @@ class Release(Askable):
             Name of the block, or of the first block of the range.
         last : str, optional
             Name of the last block of the range. Default: ``first``.
+
+        Returns
+        -------
+        Release
+
+        Raises
+        ------
+        InvalidInput
+            If a block of this name was not published.
+
+        Example
+        -------
+        >>> hr.load("people.hedgerow").select_blocks("january").ask(hr.count(smoker=True)).cost
+        0.0
         """
         chosen = self._blocks[block_range(list(self.blocks), first, last)]
         view = Release.__new__(Release)
@@ -217,7 +251,16 @@ class Release(Askable):
         return 0.0, 0.0
 
     def statement(self) -> Any:
-        """Return the privacy statement that the owner published with the file."""
+        """Return the privacy statement that the owner published with the file.
+
+        Returns
+        -------
+        PrivacyStatement
+
+        Example
+        -------
+        >>> text = hr.load("people.hedgerow").statement().markdown
+        """
         from hedgerow.answering.privacy_statement import PrivacyStatement
 
         return PrivacyStatement(self._published.statement)

@@ -132,7 +132,22 @@ register(
 
 
 class AnsweredQuestion:
-    """A question, as bound to its universe, with the answer that was given."""
+    """A question, as bound to its universe, with the answer that was given.
+
+    Parameters
+    ----------
+    question : Linear or Query
+        The question, as ``question_of`` returned it.
+    estimate : Estimate
+        The answer that was given.
+    resolution : str
+        "values" or "bins".
+
+    Example
+    -------
+    >>> bound, estimate = next(iter(session.ledger.answers()))
+    >>> note = hr.serialize.AnsweredQuestion(hr.serialize.question_of(bound)[0], estimate)
+    """
 
     def __init__(self, question: Linear | Query, estimate: Estimate, resolution: Resolution = "values") -> None:
         self.question, self.estimate, self.resolution = question, estimate, resolution

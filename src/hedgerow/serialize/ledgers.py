@@ -18,7 +18,20 @@ from hedgerow.universe.universe import Universe
 
 
 class LedgerTerms:
-    """The terms a ledger is opened with: its budget, and the δ set aside for events that have a δ of their own."""
+    """The terms a ledger is opened with: its budget, and the δ set aside for events that have a δ of their own.
+
+    Parameters
+    ----------
+    budget : Budget
+        The total of the ledger.
+    slack : float
+        The δ that is set aside.
+
+    Example
+    -------
+    >>> hr.serialize.LedgerTerms(hr.Budget(1.0, 1e-6), slack=0.0).slack
+    0.0
+    """
 
     def __init__(self, budget: Budget, slack: float) -> None:
         self.budget, self.slack = budget, slack
@@ -47,6 +60,10 @@ def ledger_lines(ledger: Ledger) -> Iterator[str]:
     -------
     iterator of str
         One JSON text per line.
+
+    Example
+    -------
+    >>> lines = list(hr.serialize.ledger_lines(session.ledger))
     """
     yield dumps(LedgerTerms(ledger.budget, ledger.set_aside))
     for entry in ledger.entries():
@@ -75,6 +92,13 @@ def ledger_from_lines(lines: Iterable[str], universe: Universe) -> Accountant:
     ------
     InvalidInput
         If a line is not what a ledger writes.
+
+    Example
+    -------
+    >>> lines = list(hr.serialize.ledger_lines(session.ledger))
+    >>> ledger = hr.serialize.ledger_from_lines(lines, universe)
+    >>> ledger.spent == session.ledger.spent
+    True
     """
     account: LedgerTerms | None = None
     entries: list[Entry] = []

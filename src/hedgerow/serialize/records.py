@@ -36,6 +36,11 @@ def to_json(thing: Any) -> dict[str, Json]:
     ------
     InvalidInput
         If the object has no JSON form.
+
+    Example
+    -------
+    >>> hr.serialize.to_json(hr.count(sex="F"))
+    {'v': 1, 'kind': 'count', 'predicates': [['sex', {'kind': 'in', 'values': ['F']}]]}
     """
     try:
         written = encode(thing) if is_declared(type(thing)) else write_value(thing)
@@ -64,6 +69,11 @@ def from_json(record: Json, of: type[T] = object) -> T:  # type: ignore[assignme
     ------
     InvalidInput
         If the record is not valid, or describes an object of another type.
+
+    Example
+    -------
+    >>> hr.serialize.from_json(hr.serialize.to_json(hr.count(sex="F")))
+    count(sex='F')
     """
     _require_plain(record)
     if type(record) is not dict:
@@ -94,6 +104,16 @@ def dumps(thing: Any) -> str:
     Returns
     -------
     str
+
+    Raises
+    ------
+    InvalidInput
+        If the object has no JSON form, or is too large.
+
+    Example
+    -------
+    >>> hr.serialize.dumps(hr.L2Ball(1.0))
+    '{"kind":"L2Ball","radius":1.0,"v":1}'
     """
     return _bounded(canonical(to_json(thing)))
 
@@ -111,6 +131,16 @@ def loads(text: str, of: type[T] = object) -> T:  # type: ignore[assignment]
     Returns
     -------
     object
+
+    Raises
+    ------
+    InvalidInput
+        If the text is not a valid record, or describes an object of another type.
+
+    Example
+    -------
+    >>> hr.serialize.loads(hr.serialize.dumps(hr.L2Ball(1.0)), of=hr.L2Ball)
+    L2Ball(radius=1.0)
     """
     try:
         record = parse(_bounded(text), distinct=True)

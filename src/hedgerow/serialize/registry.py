@@ -63,11 +63,37 @@ def register(
 ) -> None:
     """Register the form of objects of exactly this type, not of its subclasses.
 
-    ``write`` returns the fields of an object. ``read`` takes them by name and must check every one of them.
+    A record may omit a field whose parameter of ``read`` has a default, and the fields that ``optional`` names. In this
+    way a kind gains a field and still reads and writes its older records.
 
-    The fields are ``fields``, or the parameters of ``read``. A parameter with a default is a field that a record may
-    omit, as are the fields that ``optional`` names. In this way a kind gains a field and still reads and writes its older
-    records.
+    Parameters
+    ----------
+    kind : str
+        The name of the form, as written in records.
+    of : type
+        The type of the objects.
+    write : callable
+        A function that returns the fields of an object.
+    read : callable
+        A function that takes the fields by name, checks every one of them, and returns the object.
+    fields : iterable of str, optional
+        The names of the fields. Default: the parameters of ``read``.
+    optional : iterable of str
+        Fields that a record may omit.
+
+    Raises
+    ------
+    InvalidInput
+        If the kind or the type is taken, or a field is called v or kind.
+
+    Example
+    -------
+    >>> class Ward:
+    ...     def __init__(self, name):
+    ...         self.name = name
+    >>> hr.serialize.register("ward of the example", Ward, lambda ward: {"name": ward.name}, lambda name: Ward(name))
+    >>> hr.serialize.to_json(Ward("north"))
+    {'v': 1, 'kind': 'ward of the example', 'name': 'north'}
     """
     taken = inspect.signature(read).parameters
     names = tuple(taken if fields is None else fields)
@@ -83,9 +109,33 @@ def register(
 def register_dataclass(cls: type[Any], kind: str | None = None, omitted: Mapping[str, Any] | None = None) -> None:
     """Register the form of a frozen dataclass, by the types of its constructor arguments.
 
-    ``kind`` is the name of the class by default. ``omitted`` are fields that are younger than the form, each with the
-    value that a record without the field means; a field with this value is left out. So is a
-    field with the metadata ``NEWER`` that is None. In both ways a kind gains a field and keeps its older records.
+    A field with the metadata ``NEWER`` that is None is left out, too. In both ways a kind gains a field and keeps its older
+    records.
+
+    Parameters
+    ----------
+    cls : type
+        The dataclass.
+    kind : str, optional
+        The name of the form. Default: the name of the class.
+    omitted : mapping, optional
+        Fields that are younger than the form, each with the value that a record without the field means. A field with
+        this value is left out.
+
+    Raises
+    ------
+    InvalidInput
+        If the kind or the type is taken.
+
+    Example
+    -------
+    >>> from dataclasses import dataclass
+    >>> @dataclass(frozen=True)
+    ... class Clinic:
+    ...     beds: int
+    >>> hr.serialize.register_dataclass(Clinic, "clinic of the example")
+    >>> hr.serialize.to_json(Clinic(12))
+    {'v': 1, 'kind': 'clinic of the example', 'beds': 12}
     """
     hints = typing.get_type_hints(cls)
     taken = {field.name: hints[field.name] for field in dataclasses.fields(cls) if field.init}
@@ -104,12 +154,35 @@ def register_dataclass(cls: type[Any], kind: str | None = None, omitted: Mapping
 
 
 def register_refusal(of: type, why: str) -> None:
-    """Declare that objects of this type have no form. ``why`` is the error message if one is written."""
+    """Declare that objects of this type have no form.
+
+    Parameters
+    ----------
+    of : type
+        The type.
+    why : str
+        The error message if such an object is written.
+
+    Example
+    -------
+    >>> class Secret: ...
+    >>> hr.serialize.register_refusal(Secret, "A secret must not be written. Found one. Leave it out.")
+    """
     _REFUSED[of] = why
 
 
 def registered() -> dict[str, type]:
-    """Return every registered kind with the type of its objects."""
+    """Return every registered kind with the type of its objects.
+
+    Returns
+    -------
+    dict
+
+    Example
+    -------
+    >>> hr.serialize.registered()["L2Ball"] is hr.L2Ball
+    True
+    """
     return {kind: form.type for kind, form in _KINDS.items()}
 
 
@@ -119,7 +192,27 @@ def is_declared(of: type) -> bool:
 
 
 def encode(thing: Any) -> dict[str, Json]:
-    """Return the record of an object within another object, without a version."""
+    """Return the record of an object within another object, without a version.
+
+    Parameters
+    ----------
+    thing
+        An object of a registered type.
+
+    Returns
+    -------
+    dict
+
+    Raises
+    ------
+    InvalidInput
+        If the type is not registered, or is refused.
+
+    Example
+    -------
+    >>> hr.serialize.encode(hr.L2Ball(1.0))
+    {'kind': 'L2Ball', 'radius': 1.0}
+    """
     if type(thing) in _REFUSED:
         raise InvalidInput(_REFUSED[type(thing)])
     form = _TYPES.get(type(thing))
@@ -135,9 +228,30 @@ def encode(thing: Any) -> dict[str, Json]:
 
 
 def decode(role: str, record: Json, of: type[T] | tuple[type, ...]) -> T:
-    """Rebuild the object that ``encode`` described, which must be of one of these types.
+    """Rebuild the object that ``encode`` described.
 
-    ``role`` says in an error which record was wrong.
+    Parameters
+    ----------
+    role : str
+        The name of the record, for errors.
+    record : dict
+        The record.
+    of : type or tuple of types
+        The types that are allowed.
+
+    Returns
+    -------
+    object
+
+    Raises
+    ------
+    InvalidInput
+        If the record is not valid, or describes an object of another type.
+
+    Example
+    -------
+    >>> hr.serialize.decode("a set", {"kind": "L2Ball", "radius": 1.0}, hr.L2Ball)
+    L2Ball(radius=1.0)
     """
     kind = kind_of(record)
     form = None if kind is None else _KINDS.get(kind)

@@ -15,7 +15,27 @@ from hedgerow.serialize.values import VALUE_KINDS, read_value, write_value
 
 
 def encode_state(state: Any) -> Json:
-    """Return the JSON form of an engine's state."""
+    """Return the JSON form of an engine's state.
+
+    Parameters
+    ----------
+    state
+        Dicts, lists, numbers, texts, arrays and objects of registered types.
+
+    Returns
+    -------
+    JSON value
+
+    Raises
+    ------
+    InvalidInput
+        If a dict has names that are not texts, or a field called kind.
+
+    Example
+    -------
+    >>> hr.serialize.encode_state({"steps": 3, "set": hr.L2Ball(1.0)})
+    {'steps': 3, 'set': {'kind': 'L2Ball', 'radius': 1.0}}
+    """
     if isinstance(state, dict):
         if kind_of(state) is not None or not all(type(name) is str for name in state):
             raise InvalidInput(
@@ -28,7 +48,27 @@ def encode_state(state: Any) -> Json:
 
 
 def decode_state(record: Json) -> Any:
-    """Rebuild the state that ``encode_state`` described."""
+    """Rebuild the state that ``encode_state`` described.
+
+    Parameters
+    ----------
+    record
+        The JSON value.
+
+    Returns
+    -------
+    object
+
+    Raises
+    ------
+    InvalidInput
+        If a part is not valid.
+
+    Example
+    -------
+    >>> hr.serialize.decode_state(hr.serialize.encode_state({"steps": 3, "set": hr.L2Ball(1.0)}))
+    {'steps': 3, 'set': L2Ball(radius=1.0)}
+    """
     if isinstance(record, list):
         return [decode_state(part) for part in record]
     kind = kind_of(record)

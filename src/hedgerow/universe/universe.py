@@ -88,6 +88,11 @@ class Universe:
         -------
         Universe
 
+        Raises
+        ------
+        InvalidInput
+            If a size is not a whole number of at least 1.
+
         Example
         -------
         >>> hr.Universe.from_sizes({"age": 85, "sex": 2})  # doctest: +SKIP
@@ -113,6 +118,16 @@ class Universe:
         Returns
         -------
         Universe
+
+        Raises
+        ------
+        InvalidInput
+            If the file does not exist or is not such an object.
+
+        Example
+        -------
+        >>> hr.Universe.from_json({"age": 85, "sex": 2}).shape
+        (85, 2)
         """
         if isinstance(path, Mapping):
             return attached_function("Universe.from_mapping")(path)  # type: ignore[no-any-return]
@@ -161,6 +176,17 @@ class Universe:
         ----------
         path : path
             The file to write.
+
+        Raises
+        ------
+        InvalidInput
+            If the file is neither .toml nor .json.
+
+        Example
+        -------
+        >>> hr.Universe(sex=hr.Flag(), visits=hr.Integers(0, 9)).save("visits.toml")
+        >>> hr.Universe.load("visits.toml").names
+        ('sex', 'visits')
         """
         attached_function("Universe.save")(self, path)
 
@@ -178,6 +204,12 @@ class Universe:
         Returns
         -------
         Draft
+
+        Example
+        -------
+        >>> draft = hr.Universe.draft("people.csv", codebook={"age": (17, 90), "sex": ["F", "M"]}, columns=["age", "sex"])
+        >>> draft.names
+        ('age', 'sex')
         """
         return attached_function("Universe.draft")(source, **how)  # type: ignore[no-any-return]
 
@@ -195,6 +227,12 @@ class Universe:
         Returns
         -------
         Universe
+
+        Example
+        -------
+        >>> import pyarrow
+        >>> hr.Universe.from_schema(pyarrow.schema({"smoker": pyarrow.bool_()})).names
+        ('smoker',)
         """
         return attached_function("Universe.from_schema")(source, **how)  # type: ignore[no-any-return]
 
@@ -215,6 +253,16 @@ class Universe:
         Returns
         -------
         int
+
+        Raises
+        ------
+        InvalidInput
+            If the universe has no such attribute.
+
+        Example
+        -------
+        >>> universe.names[universe.index("sex")]
+        'sex'
         """
         try:
             return self._index[name]
@@ -232,6 +280,11 @@ class Universe:
         Returns
         -------
         tuple of str
+
+        Example
+        -------
+        >>> hr.Universe(age=hr.Integers(0, 9), sex=hr.Flag()).order(["sex", "age", "sex"])
+        ('age', 'sex')
         """
         return tuple(self.names[i] for i in sorted({self.index(name) for name in names}))
 
@@ -246,6 +299,11 @@ class Universe:
         Returns
         -------
         tuple of int
+
+        Example
+        -------
+        >>> hr.Universe(age=hr.Integers(0, 9), sex=hr.Flag()).sizes(["sex", "age"])
+        (2, 10)
         """
         names = tuple(names)
         try:
@@ -264,6 +322,11 @@ class Universe:
         Returns
         -------
         int
+
+        Example
+        -------
+        >>> hr.Universe(age=hr.Integers(0, 9), sex=hr.Flag()).cells(["sex", "age"])
+        20
         """
         return math.prod(self.sizes(names))
 
@@ -281,6 +344,11 @@ class Universe:
         -------
         dict
             The column of each attribute.
+
+        Example
+        -------
+        >>> hr.Universe(age=hr.Integers(0, 9), sex=hr.Categories(["F", "M"])).decode(np.array([[3, 0], [7, 1]]))
+        {'age': [3, 7], 'sex': ['F', 'M']}
         """
         columns: dict[str, list[Any] | NDArray[Any]] = {}
         for i, (name, attribute) in enumerate(self._attributes.items()):

@@ -69,6 +69,15 @@ class Custom:
     ------
     InvalidInput
         If a constant is out of range or no attribute is named.
+
+    Example
+    -------
+    >>> distance = hr.losses.Custom(
+    ...     value=lambda theta, records: np.abs(records["age"] / 90 - theta[0]),
+    ...     gradient=lambda theta, records: np.sign(theta[0] - records["age"] / 90)[:, None],
+    ...     attributes=["age"], dimension=1, lipschitz=1.0,
+    ... )
+    >>> distance.check(hr.Universe(age=hr.Integers(0, 90)), hr.Box(0.0, 1.0))
     """
 
     value: Callable[[Array, Records], Array]
@@ -101,7 +110,31 @@ class Custom:
             )
 
     def on(self, universe: Universe) -> CustomRisk:
-        """Bind the loss to a universe."""
+        """Bind the loss to a universe.
+
+        Parameters
+        ----------
+        universe : Universe
+            The declared columns.
+
+        Returns
+        -------
+        CustomRisk
+
+        Raises
+        ------
+        InvalidInput
+            If the universe has no such attribute, or a function returns a wrong shape or numbers that are not finite.
+
+        Example
+        -------
+        >>> def half_square(theta, records):
+        ...     return theta[0] ** 2 / 2 + 0 * records["visits"]
+        >>> def slope(theta, records):
+        ...     return np.full((len(records["visits"]), 1), theta[0])
+        >>> hr.losses.Custom(half_square, slope, ["visits"], dimension=1, lipschitz=1.0).on(universe).dimension
+        1
+        """
         return CustomRisk(self, universe)
 
     def check(self, universe: Universe, over: ConvexSet, points: int = 32) -> None:
@@ -109,6 +142,29 @@ class Custom:
 
         The check compares extreme points of the set and evenly spread points with one another. It finds gross mistakes;
         it is no proof.
+
+        Parameters
+        ----------
+        universe : Universe
+            The declared columns.
+        over : ConvexSet
+            The set of the question.
+        points : int
+            The number of parameters to compare, beside a few extreme points.
+
+        Raises
+        ------
+        InvalidInput
+            If the check finds that the loss is not convex, not finite, or exceeds a declared constant.
+
+        Example
+        -------
+        >>> def half_square(theta, records):
+        ...     return theta[0] ** 2 / 2 + 0 * records["visits"]
+        >>> def slope(theta, records):
+        ...     return np.full((len(records["visits"]), 1), theta[0])
+        >>> loss = hr.losses.Custom(half_square, slope, ["visits"], dimension=1, lipschitz=1.0)
+        >>> loss.check(universe, over=hr.L2Ball(1.0))
         """
         self.on(universe).check(over, points)
 

@@ -62,10 +62,35 @@ class Loss(LinearLoss):
     coding : str
         "reference", the default: beside an intercept a category has no column for its first value, and coefficients
         are differences from it. "full": one column for every value.
+
+    Example
+    -------
+    >>> loss = hr.losses.Logistic(target="smoker", features=["age"], ridge=0.1)
+    >>> answer = session.ask(hr.minimize(loss, hr.L2Ball(5.0)))
     """
 
     def on(self, universe: Universe) -> GlmRisk:
-        """Bind the loss to a universe: the loss of every record, with its constants."""
+        """Bind the loss to a universe: the loss of every record, with its constants.
+
+        Parameters
+        ----------
+        universe : Universe
+            The declared columns.
+
+        Returns
+        -------
+        GlmRisk
+
+        Raises
+        ------
+        InvalidInput
+            If the universe has no such attribute, or the target does not suit the loss.
+
+        Example
+        -------
+        >>> hr.losses.Logistic(target="smoker", features=["age"]).on(universe).dimension
+        2
+        """
         return GlmRisk(self, universe)
 
 
@@ -75,6 +100,11 @@ class Squared(Loss):
     """The squared loss ½(z − y)²: linear regression, or a mean if the intercept is the only feature.
 
     Parameters: see ``Loss``.
+
+    Example
+    -------
+    >>> hr.losses.Squared(target="income", features=["age", "sex"]).smoothness
+    1.0
     """
 
     @property
@@ -105,6 +135,11 @@ class Logistic(Loss):
     """The logistic loss ln(1 + e^z) − yz for y in {0, 1}: logistic regression.
 
     Parameters: see ``Loss``.
+
+    Example
+    -------
+    >>> hr.losses.Logistic(target="smoker", features=["age", "sex"]).smoothness
+    0.25
     """
 
     labels: ClassVar[Labels] = "binary"
@@ -143,6 +178,11 @@ class BoundedLogistic(Loss):
     has more curvature at any z (docs/proofs/erm_whitened_descent.md).
 
     Parameters: see ``Loss``.
+
+    Example
+    -------
+    >>> hr.losses.BoundedLogistic(target="smoker", features=["age"]).lipschitz()
+    0.5
     """
 
     labels: ClassVar[Labels] = "binary"
@@ -179,6 +219,11 @@ class Hinge(Loss):
     """The hinge loss max(0, 1 − sz) for s = 2y − 1, y in {0, 1}: the support vector machine.
 
     Parameters: see ``Loss``.
+
+    Example
+    -------
+    >>> hr.losses.Hinge(target="smoker", features=["age"]).lipschitz()
+    1.0
     """
 
     labels: ClassVar[Labels] = "binary"
@@ -210,6 +255,16 @@ class SmoothedHinge(Loss):
         The length of the interval of margins over which the kink is rounded.
 
     Other parameters: see ``Loss``.
+
+    Raises
+    ------
+    InvalidInput
+        If the width is not positive.
+
+    Example
+    -------
+    >>> hr.losses.SmoothedHinge(width=0.5, target="smoker", features=["age"]).smoothness
+    2.0
     """
 
     width: float = 0.5
@@ -253,6 +308,16 @@ class Huber(Loss):
         The residual at which the loss turns from quadratic to linear.
 
     Other parameters: see ``Loss``.
+
+    Raises
+    ------
+    InvalidInput
+        If the width is not positive.
+
+    Example
+    -------
+    >>> hr.losses.Huber(width=0.5, target="income", features=["age"]).lipschitz()
+    0.5
     """
 
     width: float = 1.0
@@ -292,6 +357,16 @@ class Pinball(Loss):
         The quantile to estimate, strictly between 0 and 1. The median, 0.5, is the default.
 
     Other parameters: see ``Loss``.
+
+    Raises
+    ------
+    InvalidInput
+        If the quantile does not lie strictly between 0 and 1.
+
+    Example
+    -------
+    >>> hr.losses.Pinball(0.9, target="income", features=["age"]).lipschitz()
+    0.9
     """
 
     quantile: float = 0.5
@@ -326,6 +401,11 @@ class Absolute(Loss):
     """The absolute loss |z − y|: the median of y given x.
 
     Parameters: see ``Loss``.
+
+    Example
+    -------
+    >>> hr.losses.Absolute(target="income", features=["age"]).lipschitz()
+    1.0
     """
 
     def value(self, z: Array, y: Array) -> Array:
@@ -355,6 +435,16 @@ class Poisson(Loss):
         The largest predicted logarithm of a count, at most 100.
 
     Other parameters: see ``Loss``.
+
+    Raises
+    ------
+    InvalidInput
+        If clip is not finite or above 100.
+
+    Example
+    -------
+    >>> hr.losses.Poisson(clip=0.0, target="visits", features=["age"]).smoothness
+    1.0
     """
 
     clip: float = 3.0
@@ -408,6 +498,16 @@ class MultinomialLogistic(Loss):
         The number of classes. In a question it is the number of values of the target and can be left out.
 
     Other parameters: see ``Loss``.
+
+    Raises
+    ------
+    InvalidInput
+        If the number of classes is not a whole number of at least 2.
+
+    Example
+    -------
+    >>> hr.losses.MultinomialLogistic(target="job", features=["age"]).smoothness
+    0.5
     """
 
     classes: int | None = None

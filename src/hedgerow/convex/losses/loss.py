@@ -60,7 +60,24 @@ class LinearLoss(ABC):
 
     @abstractmethod
     def value(self, z: Array, y: Array) -> Array:
-        """Return φ(z, y)."""
+        """Return φ(z, y).
+
+        Parameters
+        ----------
+        z : array
+            The predictors ⟨x, θ⟩.
+        y : array
+            The labels.
+
+        Returns
+        -------
+        array
+
+        Example
+        -------
+        >>> hr.losses.Squared().value(np.array([1.0, 3.0]), np.array([0.0, 3.0])).tolist()
+        [0.5, 0.0]
+        """
         ...
 
     @abstractmethod
@@ -68,14 +85,66 @@ class LinearLoss(ABC):
         """Return the left and right derivatives φ′(z−), φ′(z+).
 
         Within ``tolerance`` of a kink, return those at the kink.
+
+        Parameters
+        ----------
+        z : array
+            The predictors ⟨x, θ⟩.
+        y : array
+            The labels.
+        tolerance : float
+            The distance from a kink up to which a predictor is treated as lying on it.
+
+        Returns
+        -------
+        tuple of two arrays
+
+        Example
+        -------
+        >>> [slope.tolist() for slope in hr.losses.Absolute().slopes(np.array([1.0]), np.array([1.0]))]
+        [[-1.0], [1.0]]
         """
 
     @abstractmethod
     def curvature(self, z: Array, y: Array) -> Array:
-        """Return φ″(z, y), with 0 at kinks."""
+        """Return φ″(z, y), with 0 at kinks.
+
+        Parameters
+        ----------
+        z : array
+            The predictors ⟨x, θ⟩.
+        y : array
+            The labels.
+
+        Returns
+        -------
+        array
+
+        Example
+        -------
+        >>> hr.losses.Logistic().curvature(np.array([0.0]), np.array([1.0])).tolist()
+        [0.25]
+        """
 
     def derivative(self, z: Array, y: Array) -> Array:
-        """Return φ′(z, y). At a kink this is the subgradient halfway between the two slopes."""
+        """Return φ′(z, y). At a kink this is the subgradient halfway between the two slopes.
+
+        Parameters
+        ----------
+        z : array
+            The predictors ⟨x, θ⟩.
+        y : array
+            The labels.
+
+        Returns
+        -------
+        array
+
+        Example
+        -------
+        >>> hr.losses.Squared().derivative(np.array([1.0, 3.0]), np.array([0.0, 3.0])).tolist()
+        [1.0, 0.0]
+        """
         left, right = self.slopes(z, y)
         return left if left is right else (left + right) / 2
 
@@ -84,6 +153,26 @@ class LinearLoss(ABC):
 
         A predictor within ``tolerance`` of a kink is treated as lying on it. This serves a θ that is known only up to a
         solver's accuracy.
+
+        Parameters
+        ----------
+        z : array
+            The predictors ⟨x, θ⟩.
+        y : array
+            The labels.
+        dz : array
+            The directions in which the predictors move.
+        tolerance : float
+            The distance from a kink up to which a predictor is treated as lying on it.
+
+        Returns
+        -------
+        array
+
+        Example
+        -------
+        >>> hr.losses.Absolute().directional(np.array([1.0]), np.array([1.0]), np.array([-2.0])).tolist()
+        [2.0]
         """
         left, right = self.slopes(z, y, tolerance)
         return np.where(dz > 0, right, left) * dz
@@ -113,13 +202,44 @@ class LinearLoss(ABC):
 
         A number b stands for the interval [−b, b]. For every loss here φ′ is monotone in z and in y, so it is largest
         at a corner of the intervals.
+
+        Parameters
+        ----------
+        z : float or tuple of two float
+            The interval of the predictors.
+        y : float or tuple of two float
+            The interval of the labels.
+
+        Returns
+        -------
+        float
+
+        Example
+        -------
+        >>> hr.losses.Squared().lipschitz(z=2.0, y=1.0), hr.losses.Logistic().lipschitz()
+        (3.0, 1.0)
         """
         zs, ys = ends_of(z), self._label_ends(y)
         corners = [self.slopes(np.array(a), np.array(b)) for a in zs for b in ys]
         return max(abs(float(slope)) for pair in corners for slope in pair)
 
     def curvature_floor(self, z: Interval) -> float:
-        """Return inf φ″ for predictors in the interval, or a lower bound."""
+        """Return inf φ″ for predictors in the interval, or a lower bound.
+
+        Parameters
+        ----------
+        z : float or tuple of two float
+            The interval of the predictors. A number b stands for [−b, b].
+
+        Returns
+        -------
+        float
+
+        Example
+        -------
+        >>> hr.losses.Logistic().curvature_floor(0.0)
+        0.25
+        """
         return 0.0
 
     def _label_ends(self, y: Interval) -> tuple[float, float]:
@@ -134,6 +254,20 @@ class LinearLoss(ABC):
 
         Missing values (NaN) become 0. Binary labels are 1 from ½ on, else 0. Counts are at least 0. Classes are whole
         numbers from 0.
+
+        Parameters
+        ----------
+        y : array
+            Numbers, NaN included.
+
+        Returns
+        -------
+        array
+
+        Example
+        -------
+        >>> hr.losses.Logistic().as_labels([0.2, 0.8, float("nan")]).tolist()
+        [0.0, 1.0, 0.0]
         """
         given = np.nan_to_num(np.asarray(y, dtype=np.float64), nan=0.0)
         if self.labels == "binary":

@@ -46,7 +46,13 @@ from hedgerow.errors import InvalidInput
 
 @dataclass(frozen=True)
 class Unconstrained(ConvexSet):
-    """The set of all vectors. Its radii, its width and the range of its potential are infinite."""
+    """The set of all vectors. Its radii, its width and the range of its potential are infinite.
+
+    Example
+    -------
+    >>> hr.Unconstrained().contains([1e9, -1e9])
+    True
+    """
 
     @property
     def is_bounded(self) -> bool:
@@ -97,6 +103,16 @@ class L2Ball(ConvexSet):
     ----------
     radius : float
         The largest ℓ2 norm allowed.
+
+    Raises
+    ------
+    InvalidInput
+        If the radius is not positive.
+
+    Example
+    -------
+    >>> hr.L2Ball(1.0).project([3.0, 4.0]).round(6).tolist()
+    [0.6, 0.8]
     """
 
     radius: float
@@ -151,6 +167,16 @@ class L1Ball(VertexSet):
     ----------
     radius : float
         The largest ℓ1 norm allowed.
+
+    Raises
+    ------
+    InvalidInput
+        If the radius is not positive.
+
+    Example
+    -------
+    >>> hr.L1Ball(1.0).project([3.0, 1.0]).tolist()
+    [1.0, 0.0]
     """
 
     radius: float
@@ -227,6 +253,11 @@ class Box(ConvexSet):
     ------
     InvalidInput
         If the ends are not finite, not in order, or not of one length.
+
+    Example
+    -------
+    >>> hr.Box([0.0, -1.0], [1.0, 1.0]).project([2.0, -3.0]).tolist()
+    [1.0, -1.0]
     """
 
     low: float | tuple[float, ...]
@@ -255,7 +286,27 @@ class Box(ConvexSet):
         return next((len(end) for end in (self.low, self.high) if isinstance(end, tuple)), None)
 
     def ends(self, p: int) -> tuple[Array, Array]:
-        """Return the least and the largest value of each of p coordinates."""
+        """Return the least and the largest value of each of p coordinates.
+
+        Parameters
+        ----------
+        p : int
+            The number of coordinates of θ.
+
+        Returns
+        -------
+        tuple of two arrays
+
+        Raises
+        ------
+        InvalidInput
+            If the dimension does not fit the box.
+
+        Example
+        -------
+        >>> [end.tolist() for end in hr.Box(0.0, 1.0).ends(2)]
+        [[0.0, 0.0], [1.0, 1.0]]
+        """
         self.require(p)
         return np.broadcast_to(np.asarray(self.low, float), p), np.broadcast_to(np.asarray(self.high, float), p)
 
@@ -313,6 +364,16 @@ class Simplex(VertexSet):
     ----------
     scale : float
         The sum of the coordinates. 1 by default.
+
+    Raises
+    ------
+    InvalidInput
+        If the scale is not positive.
+
+    Example
+    -------
+    >>> hr.Simplex().project([0.5, 0.7]).round(6).tolist()
+    [0.4, 0.6]
     """
 
     scale: float = 1.0
@@ -375,6 +436,17 @@ class Polytope(VertexSet):
     ----------
     vertices : array
         One vertex per row, all numbers finite.
+
+    Raises
+    ------
+    InvalidInput
+        If the vertices are not a table of finite numbers.
+
+    Example
+    -------
+    >>> triangle = hr.Polytope([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
+    >>> triangle.minimize([-2.0, -1.0]).tolist()
+    [1.0, 0.0]
     """
 
     vertices: Array = field(compare=False, repr=False)

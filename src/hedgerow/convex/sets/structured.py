@@ -48,6 +48,16 @@ class GroupL1Ball(ConvexSet):
         The largest sum of group norms allowed.
     groups : int or list of int
         The size of consecutive blocks, or the number of the group of every coordinate.
+
+    Raises
+    ------
+    InvalidInput
+        If the radius is not positive, or the groups are neither a size nor whole numbers.
+
+    Example
+    -------
+    >>> hr.GroupL1Ball(1.0, groups=2).minimize([0.0, 1.0, -3.0, -4.0]).round(6).tolist()
+    [0.0, 0.0, 0.6, 0.8]
     """
 
     radius: float
@@ -132,6 +142,16 @@ class InterpolationBall(ConvexSet):
         The largest norm allowed.
     alpha : float
         The share of the ℓ2 norm, in [0, 1].
+
+    Raises
+    ------
+    InvalidInput
+        If the radius is not positive, or alpha is not in [0, 1].
+
+    Example
+    -------
+    >>> hr.InterpolationBall(1.0, alpha=0.5).contains([0.5, 0.5])
+    True
     """
 
     radius: float
@@ -147,11 +167,41 @@ class InterpolationBall(ConvexSet):
         object.__setattr__(self, "alpha", alpha)
 
     def norm(self, v: Array) -> float:
-        """Return N(v)."""
+        """Return N(v).
+
+        Parameters
+        ----------
+        v : array
+            A vector.
+
+        Returns
+        -------
+        float
+
+        Example
+        -------
+        >>> hr.InterpolationBall(1.0, alpha=0.5).norm(np.array([3.0, 4.0]))
+        6.0
+        """
         return (1 - self.alpha) * float(np.abs(v).sum()) + self.alpha * float(np.linalg.norm(v))
 
     def dual_norm(self, g: Array) -> float:
-        """Return N*(g), the τ for which the part of |g| above τ(1−α) has ℓ2 norm τα."""
+        """Return N*(g), the τ for which the part of |g| above τ(1−α) has ℓ2 norm τα.
+
+        Parameters
+        ----------
+        g : array
+            A vector.
+
+        Returns
+        -------
+        float
+
+        Example
+        -------
+        >>> round(hr.InterpolationBall(1.0, alpha=1.0).dual_norm(np.array([3.0, 4.0])), 6)
+        5.0
+        """
         size = np.abs(g)
         top = float(size.max())
         if self.alpha == 0 or top == 0:
@@ -289,6 +339,16 @@ class NuclearBall(ConvexSet):
         The largest nuclear norm allowed.
     shape : tuple of two int
         The shape of the matrix.
+
+    Raises
+    ------
+    InvalidInput
+        If the radius is not positive, or the shape is not two whole numbers.
+
+    Example
+    -------
+    >>> hr.NuclearBall(1.0, shape=(2, 2)).contains([0.5, 0.0, 0.0, 0.5])
+    True
     """
 
     radius: float

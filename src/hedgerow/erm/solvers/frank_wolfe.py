@@ -69,6 +69,10 @@ class FrankWolfe:
     Parameters
     ----------
     - iterations: the number of steps. By default chosen from the bound.
+
+    Example
+    -------
+    >>> result = hr.erm.frank_wolfe(X, y, loss=loss, over=hr.L1Ball(1.0), budget=hr.Budget(1.0, 1e-6))
     """
 
     iterations: int | None = None

@@ -35,6 +35,10 @@ class FrankWolfeGeneral:
     Parameters
     ----------
     - iterations: the number of steps. By default chosen from the bound.
+
+    Example
+    -------
+    >>> result = hr.erm.frank_wolfe_general(X, y, loss=loss, over=hr.L2Ball(1.0), budget=hr.Budget(1.0, 1e-6))
     """
 
     iterations: int | None = None

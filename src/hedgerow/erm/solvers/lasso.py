@@ -40,6 +40,10 @@ class LassoSolver:
     - radius: the bound on ‖θ‖₁.
     - iterations: the number of Frank–Wolfe steps. By default chosen from the bound.
     - refit: fit the coefficients of the chosen features once more. True by default if δ > 0.
+
+    Example
+    -------
+    >>> result = hr.erm.lasso(X, y, budget=hr.Budget(1.0, 1e-6), radius=1.0)
     """
 
     radius: float = 1.0

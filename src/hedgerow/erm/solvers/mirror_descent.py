@@ -48,6 +48,10 @@ class MirrorDescent:
     ----------
     - iterations: the number of steps. By default the fewest with nearly the best bound.
     - potential: the mirror potential. By default that of the set.
+
+    Example
+    -------
+    >>> result = hr.erm.mirror_descent(X, y, loss=loss, over=hr.L2Ball(1.0), budget=hr.Budget(1.0, 1e-6))
     """
 
     iterations: int | None = None

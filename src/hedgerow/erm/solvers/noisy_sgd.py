@@ -54,6 +54,10 @@ class NoisySgd:
     ----------
     - batch: the expected number of rows in a sample. 512 by default.
     - epochs: the number of passes over the data, in expectation.
+
+    Example
+    -------
+    >>> result = hr.erm.noisy_sgd(X, y, loss=loss, over=hr.L2Ball(1.0), budget=hr.Budget(1.0, 1e-6), epochs=1)
     """
 
     batch: int | None = None

@@ -52,6 +52,10 @@ class ObjectivePerturbation:
     ----------
     - radius: the ‖θ‖₂ for which the ridge is chosen. By default that of the set. Without a set, the bound on the risk
       compares with the best θ of at most this norm.
+
+    Example
+    -------
+    >>> result = hr.erm.objective_perturbation(X, y, loss=loss, over=hr.L2Ball(1.0), budget=hr.Budget(1.0, 1e-6))
     """
 
     radius: float | None = None

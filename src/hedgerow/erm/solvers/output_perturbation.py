@@ -49,6 +49,11 @@ class OutputPerturbation:
     """Minimize a loss with a ridge (``loss.ridge`` > 0) over the set, add noise, and project back onto the set.
 
     It has no options of its own.
+
+    Example
+    -------
+    >>> loss = hr.losses.Logistic(ridge=0.1)
+    >>> result = hr.erm.output_perturbation(X, y, loss=loss, over=hr.L2Ball(1.0), budget=hr.Budget(1.0, 1e-6))
     """
 
     name: ClassVar[str] = "output_perturbation"
@@ -84,6 +89,10 @@ class RegularizedOutputPerturbation:
     Parameters
     ----------
     - radius: the ‖θ‖₂ of the parameters with which the bound compares.
+
+    Example
+    -------
+    >>> result = hr.erm.regularised_output_perturbation(X, y, loss=loss, over=hr.Unconstrained(), budget=hr.Budget(1.0, 1e-6))
     """
 
     radius: float | None = None

@@ -103,6 +103,10 @@ class WhitenedDescent:
     - iterations: the number of steps. The default suits nearly always.
     - spread: the expected root mean square of the scores ⟨x, θ⟩. By default 2.5 for classes, that of the labels
       otherwise.
+
+    Example
+    -------
+    >>> result = hr.erm.whitened_descent(X, y, loss=loss, over=hr.L2Ball(1.0), budget=hr.Budget(1.0, 1e-6))
     """
 
     iterations: int | None = None

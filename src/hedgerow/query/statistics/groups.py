@@ -177,6 +177,11 @@ def group_by(*attributes: str, by: str | None = None) -> Groups:
     -------
     Groups
 
+    Raises
+    ------
+    InvalidInput
+        If no attribute is named, or a question is given among the names.
+
     Example
     -------
     >>> group_by("sex").mean("age")  # doctest: +SKIP

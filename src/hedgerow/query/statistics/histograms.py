@@ -139,6 +139,11 @@ def histogram(
     -------
     Query
 
+    Raises
+    ------
+    InvalidInput
+        If the edges are not at least two increasing numbers or dates.
+
     Example
     -------
     >>> histogram("age", edges=[20, 40, 60, 80])  # doctest: +SKIP

@@ -100,6 +100,22 @@ class Attribute:
 
         It is the label of the cell or, if the cell holds many values, the value that the uniform number in [0, 1)
         selects.
+
+        Parameters
+        ----------
+        cells : array of int
+            The cells, one for each record.
+        uniforms : array of float
+            Numbers in [0, 1), one for each record.
+
+        Returns
+        -------
+        list or array
+
+        Example
+        -------
+        >>> hr.Flag().draw(np.array([1, 0]), np.array([0.5, 0.5]))
+        [True, False]
         """
         return [self.labels[cell] for cell in cells.tolist()]
 
@@ -109,7 +125,22 @@ class Attribute:
         return len(self.labels)
 
     def require_room(self, each: int = 1) -> None:
-        """Refuse to make an array of ``each`` bytes per cell if it exceeds the memory limit."""
+        """Refuse to make an array of ``each`` bytes per cell if it exceeds the memory limit.
+
+        Parameters
+        ----------
+        each : int
+            The bytes that the array needs for one cell.
+
+        Raises
+        ------
+        TooLarge
+            If the array would exceed the memory limit.
+
+        Example
+        -------
+        >>> hr.Integers(0, 9).require_room(8)
+        """
         if _memory.fits(self.size, each):
             return
         way_out = "Declare it in fewer cells, as a Range with bins"
@@ -138,7 +169,27 @@ class Attribute:
         return self.size - 1 if self.other else None
 
     def cell(self, value: Any) -> int:
-        """Return the cell of a declared value. None stands for a missing value. Refuse any other value."""
+        """Return the cell of a declared value. None stands for a missing value. Refuse any other value.
+
+        Parameters
+        ----------
+        value
+            A value of the column.
+
+        Returns
+        -------
+        int
+
+        Raises
+        ------
+        InvalidInput
+            If the attribute does not declare the value.
+
+        Example
+        -------
+        >>> hr.Categories(["north", "south"]).cell("south")
+        1
+        """
         if value is None and self.missing_cell is not None:
             return self.missing_cell
         try:
@@ -147,7 +198,22 @@ class Attribute:
             raise self.unknown_value(value) from None
 
     def has_label(self, value: Any) -> bool:
-        """Return True for the label of a cell."""
+        """Return True for the label of a cell.
+
+        Parameters
+        ----------
+        value
+            Any value.
+
+        Returns
+        -------
+        bool
+
+        Example
+        -------
+        >>> hr.Categories(["north", "south"]).has_label("west")
+        False
+        """
         try:
             return value in self._positions
         except TypeError:  # a value without a hash
@@ -169,6 +235,27 @@ class Attribute:
         A predicate is a value, a set, an inclusive (low, high) range in which ``None`` leaves an end open, a boolean
         mask of cells, or ``not_`` of one of these. Labels and masks mean whole cells. Numbers outside the declared
         range were clamped, so they count as its nearest end.
+
+        Parameters
+        ----------
+        predicate
+            A value, a set, a range, a mask, or ``not_`` of one of these.
+        *more
+            Further predicates, which must hold as well.
+
+        Returns
+        -------
+        Cover
+
+        Raises
+        ------
+        InvalidInput
+            If a predicate does not fit the attribute.
+
+        Example
+        -------
+        >>> hr.Integers(0, 4).cover((3, None)).inside.tolist()
+        [False, False, False, True, True]
         """
         if not more:
             return self._kept_cover(predicate)
@@ -223,7 +310,22 @@ class Attribute:
         return Cover.exactly((self.values >= low) & (self.values <= high))
 
     def require_meeting(self, low: float, high: float) -> None:
-        """Refuse a range in which no declared value lies."""
+        """Refuse a range in which no declared value lies.
+
+        Parameters
+        ----------
+        low, high : float
+            The ends of the range.
+
+        Raises
+        ------
+        InvalidInput
+            If the range lies outside the declared one.
+
+        Example
+        -------
+        >>> hr.Integers(0, 9).require_meeting(5, 20)
+        """
         least, most = self._extent
         if low > most or high < least:
             raise InvalidInput(
@@ -247,6 +349,26 @@ class Attribute:
         A predicate is a value, a set, a range, a mask, or ``not_`` of one of these. A range is inclusive, and ``None``
         leaves an end open. A cell is in the range if its representative value is; a value stands for its whole cell.
         ``cover`` treats a predicate as a statement about values instead.
+
+        Parameters
+        ----------
+        predicate
+            A value, a set, a range, a mask, or ``not_`` of one of these.
+
+        Returns
+        -------
+        array of bool
+            One entry for each cell.
+
+        Raises
+        ------
+        InvalidInput
+            If the predicate does not fit the attribute.
+
+        Example
+        -------
+        >>> hr.Categories(["north", "south"]).mask(hr.not_("north")).tolist()
+        [False, True]
         """
         self.require_room()
         if isinstance(predicate, np.ndarray):
@@ -277,7 +399,27 @@ class Attribute:
         return inside
 
     def ends_of_range(self, ends: tuple[Any, ...]) -> tuple[float, float]:
-        """Return the two ends of a range, infinite for an open end."""
+        """Return the two ends of a range, infinite for an open end.
+
+        Parameters
+        ----------
+        ends : tuple
+            The pair (low, high). None leaves an end open.
+
+        Returns
+        -------
+        tuple of two float
+
+        Raises
+        ------
+        InvalidInput
+            If the attribute has no order, or the ends are not two numbers in order.
+
+        Example
+        -------
+        >>> hr.Integers(0, 9).ends_of_range((3, None))
+        (3, inf)
+        """
         if not self.ordered or self.values is None:
             raise InvalidInput(
                 f"A range must be for an attribute with an order. Found {ends!r} for {self._describe_labels()}. "
@@ -320,7 +462,22 @@ class Attribute:
         return did_you_mean(value, self.labels)
 
     def unknown_value(self, value: Any) -> InvalidInput:
-        """Return the error about an undeclared value."""
+        """Return the error about an undeclared value.
+
+        Parameters
+        ----------
+        value
+            The value that was given.
+
+        Returns
+        -------
+        InvalidInput
+
+        Example
+        -------
+        >>> "Did you mean 'north'?" in str(hr.Categories(["north", "south"]).unknown_value("noth"))
+        True
+        """
         return InvalidInput(
             f"A value must be one that the universe declares: {self._describe_labels()}. Found {value!r}."
             f"{self._likely_value(value)} Check the spelling, or declare it in the universe."

@@ -90,7 +90,22 @@ class Categories(Attribute):
         object.__setattr__(self, "case", case)
 
     def spell(self, text: str) -> str:
-        """Return a text in the form in which this attribute compares it."""
+        """Return a text in the form in which this attribute compares it.
+
+        Parameters
+        ----------
+        text : str
+            A text as it stands in the column.
+
+        Returns
+        -------
+        str
+
+        Example
+        -------
+        >>> hr.Categories(["north", "south"], case="ignore").spell("  North ")
+        'north'
+        """
         return spelling(text, self.spaces, self.case)
 
     def cell(self, value: Any) -> int:

@@ -30,6 +30,16 @@ class Flag(Attribute):
         Add a cell for values that are neither.
     missing : bool
         Add a cell for missing values.
+
+    Raises
+    ------
+    InvalidInput
+        If a word is listed as both true and false.
+
+    Example
+    -------
+    >>> hr.Flag(true="ja", false="nein").labels
+    (False, True)
     """
 
     true: tuple[Any, ...] = (*TRUE_WORDS, 1)

@@ -35,6 +35,16 @@ class Integers(Attribute):
         Add a cell for values that are no numbers.
     missing : bool
         Add a cell for missing values.
+
+    Raises
+    ------
+    InvalidInput
+        If the ends are not whole numbers in order, or exceed 10^300.
+
+    Example
+    -------
+    >>> hr.Integers(0, 9, missing=True).size
+    11
     """
 
     low: int = 0
