@@ -26,6 +26,7 @@ from hedgerow.privacy.events import Gaussian, Laplace
 from hedgerow.privacy.ledger import Receipt
 from hedgerow.privacy.noise import Seeded
 from hedgerow.query.linear import answer_all
+from hedgerow.research.pages import short_lines
 from hedgerow.textbook.pmw import configure
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -389,7 +390,9 @@ def main() -> None:
     print(text)
     if not given.quick:
         picture(tables["Online: Adult, 8 attributes, ε = 1, a stream of k conjunctions"])
-        (ROOT / "docs" / "benchmarks.md").write_text(text + "\n![error by number of questions](benchmark-stream.png)\n")
+        (ROOT / "docs" / "benchmarks.md").write_text(
+            short_lines(text) + "\n![error by number of questions](benchmark-stream.png)\n"
+        )
 
 
 if __name__ == "__main__":

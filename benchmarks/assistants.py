@@ -28,6 +28,7 @@ from hedgerow.audit.bounds import reachable_epsilon
 from hedgerow.audit.sampled import PerProcess, judge_event, outputs_of
 from hedgerow.errors import HedgerowError, InvalidInput
 from hedgerow.research.audit_cases import assistant_cases as cases
+from hedgerow.research.pages import short_lines
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 CONFIDENCE = 0.95
@@ -204,7 +205,7 @@ def main() -> None:
         "Guaranteed intervals of coefficients follow from a bound on the excess risk, and hardly ever settle a sign. `fit_model` "
         "gives bootstrapped ones beside them, each for one coefficient, as a hint: the last line judges these.",
     ]
-    given.out.write_text("\n".join(lines) + "\n")
+    given.out.write_text(short_lines("\n".join(lines) + "\n"))
     print(f"{time.monotonic() - began:.0f} s", flush=True)
     if not (ours <= claim.epsilon < min(others)):
         sys.exit("the adversary must stay below the claim, and tell the others' tables apart")

@@ -27,6 +27,7 @@ from hedgerow.data import DataSource, Table
 from hedgerow.engine.practical.engine import CERTIFICATE
 from hedgerow.errors import BudgetExceeded, NotPrivateWarning
 from hedgerow.query.linear import Linear, answer_all
+from hedgerow.research.pages import short_lines
 from hedgerow.session import Session
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -336,7 +337,7 @@ Paying for half the free bar (`within=`), for questions of three attributes: {mi
 
 A certificate of all 455 triples of 15 attributes of 8 values at 10⁵ rows takes {seconds:.1f} s of CPU.
 """
-    PAGE.write_text(page)
+    PAGE.write_text(short_lines(page))
     print(page)
 
 

@@ -29,6 +29,7 @@ from hedgerow.convex.solver.public_minimum import minimize_over
 from hedgerow.data import Table
 from hedgerow.errors import NotPrivateWarning
 from hedgerow.losses import Absolute, Hinge, Logistic, Squared
+from hedgerow.research.pages import short_lines
 
 ROOT = Path(__file__).resolve().parent.parent
 DATA = ROOT.parent / "shared" / "data" / "adult_dense"
@@ -253,7 +254,9 @@ def main() -> None:
         solvers = by_solvers(data, frame, asked[:BY_SOLVERS], 1 / QUERIES)
         text += f"\n## The package's own one-shot solvers on the first {BY_SOLVERS} (hedgerow: {ours[:BY_SOLVERS].mean():.4f})\n\n{markdown(solvers)}\n"
         picture(columns)
-        (ROOT / "docs" / "benchmarks-convex.md").write_text(text + "\n![excess risk by query](benchmark-convex.png)\n")
+        (ROOT / "docs" / "benchmarks-convex.md").write_text(
+            short_lines(text) + "\n![excess risk by query](benchmark-convex.png)\n"
+        )
     print(text)
     print(f"took {time.perf_counter() - began:.0f} s")
 

@@ -26,6 +26,7 @@ from erm_slopes import slopes
 from erm_speed import speed
 
 from hedgerow.errors import NotPrivateWarning
+from hedgerow.research.pages import short_lines
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 PAGE = DOCS / "benchmarks-erm.md"
@@ -60,7 +61,9 @@ def main() -> None:
         if not given.quick:
             texts = sections() | {TITLES[name]: "\n" + "\n".join(lines).strip() + "\n"}
             PAGE.write_text(
-                HEAD + "\n".join(f"## {title}\n{texts[title]}" for title in TITLES.values() if title in texts)
+                short_lines(
+                    HEAD + "\n".join(f"## {title}\n{texts[title]}" for title in TITLES.values() if title in texts)
+                )
             )
     print(f"{time.perf_counter() - start:.0f} s")
 

@@ -28,6 +28,7 @@ from hedgerow.ledger import opened as ledger_at  # noqa: E402
 from hedgerow.ledger.chain import now  # noqa: E402
 from hedgerow.privacy.events import Gaussian, Laplace  # noqa: E402
 from hedgerow.privacy.ledger import Entry  # noqa: E402
+from hedgerow.research.pages import short_lines  # noqa: E402
 
 UNIVERSE = hr.Universe(
     age=hr.Integers(17, 90), sex=hr.Flag(), job=hr.Categories(list("abcdefgh")), region=hr.Integers(0, 11), hours=hr.Integers(0, 9)
@@ -182,7 +183,7 @@ def main() -> None:
         finally:
             if server is not None:
                 server.remove()
-    (ROOT / "docs" / "benchmarks-ledger.md").write_text(text)
+    (ROOT / "docs" / "benchmarks-ledger.md").write_text(short_lines(text))
     print(text)
 
 

@@ -31,6 +31,7 @@ from tables import BUILT, ROOT, TABLES, Coded, load
 
 import hedgerow as hr
 from hedgerow.errors import NotPrivateWarning, PublicWarning
+from hedgerow.research.pages import short_lines
 
 DELTA = 1e-9
 PEERS = {
@@ -336,7 +337,7 @@ def main() -> None:
     warnings.simplefilter("ignore", PublicWarning)
     if not options.page:
         measure(options)
-    PAGE.write_text(page())
+    PAGE.write_text(short_lines(page()))
 
 
 if __name__ == "__main__":

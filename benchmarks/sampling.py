@@ -228,9 +228,10 @@ def main() -> None:
     lines += ["", f"The last decades' slopes: k^{ours_slope:.2f} sampled, k^{theirs_slope:.2f} scanned."]
     print("\n".join(lines))
     if given.rows == 8:
-        PAGE.write_text(
-            "# Questions about a few random rows\n\nFrom `python benchmarks/sampling.py`.\n\n" + "\n".join(lines) + "\n"
-        )
+        from hedgerow.research.pages import short_lines
+
+        head = "# Questions about a few random rows\n\nFrom `python benchmarks/sampling.py`.\n\n"
+        PAGE.write_text(short_lines(head + "\n".join(lines) + "\n"))
 
 
 if __name__ == "__main__":

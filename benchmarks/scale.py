@@ -316,10 +316,14 @@ def main() -> None:
         lines = driver_section() if name == "driver" else table_section(options.rows, name == "wide")
         print("\n".join(lines), flush=True)
         if options.rows == 8:
+            from hedgerow.research.pages import short_lines
+
             parts = PAGE.read_text().split("\n## ")[1:] if PAGE.exists() else []
             texts = dict(part.split("\n", 1) for part in parts) | {TITLES[name]: "\n" + "\n".join(lines) + "\n"}
             PAGE.write_text(
-                HEAD + "\n".join(f"## {title}\n{texts[title]}" for title in TITLES.values() if title in texts)
+                short_lines(
+                    HEAD + "\n".join(f"## {title}\n{texts[title]}" for title in TITLES.values() if title in texts)
+                )
             )
 
 

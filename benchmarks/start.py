@@ -89,7 +89,7 @@ if __name__ == "__main__":
     lines = [f"| {what} | {seconds:.2f} | {bar} |" for what, seconds, bar in rows]
     PAGE.write_text(
         "# Starting up\n\n"
-        f"CPU seconds of a whole process, all its threads; the median of {RUNS} where it can be repeated. `make bench-start` measures them.\n\n"
-        + "\n".join(["| | CPU s | bar |", "|---|---|---|", *lines, ""])
+        f"CPU seconds of a whole process, all its threads; the median of {RUNS} where it can be repeated.\n"
+        "`make bench-start` measures them.\n\n" + "\n".join(["| | CPU s | bar |", "|---|---|---|", *lines, ""])
     )
     print(PAGE.read_text())

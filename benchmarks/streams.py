@@ -23,6 +23,7 @@ import numpy as np
 import pandas as pd
 
 import hedgerow as hr
+from hedgerow.research.pages import short_lines
 
 ROOT = Path(__file__).resolve().parent.parent
 BUDGET = hr.Budget(1.0, 1e-9)
@@ -133,7 +134,7 @@ def main() -> None:
         f"most {asked:.0f} MB, including {opened:.0f} MB for the opening.",
     ]
     text = "\n".join(lines) + "\n"
-    (ROOT / "docs" / "benchmarks-streams.md").write_text(text)
+    (ROOT / "docs" / "benchmarks-streams.md").write_text(short_lines(text))
     print(text)
 
 

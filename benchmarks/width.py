@@ -29,6 +29,7 @@ import numpy as np
 
 import hedgerow as hr
 from hedgerow.errors import NotPrivateWarning
+from hedgerow.research.pages import short_lines
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 BUDGET = hr.Budget(1, 1e-9)
@@ -176,7 +177,7 @@ def main() -> None:
     print("\n".join(lines))
     if not given.quick:
         lines += ["![processor time of opening](benchmark-width.png)"]
-        (DOCS / "benchmarks-width.md").write_text("\n".join(lines) + "\n")
+        (DOCS / "benchmarks-width.md").write_text(short_lines("\n".join(lines) + "\n"))
         draw({"attributes": wide, "rows": long, "values of an attribute": fine})
 
 

@@ -29,8 +29,8 @@ SECTION = re.compile(r"^(\w[\w ]*)\n-{3,}\n", re.MULTILINE)
 INTRODUCTION = """\
 # Python
 
-Every public name, from its docstring; written by `make docs`. `import hedgerow as hr` is assumed, so that `open` below is
-`hr.open`. [Asking questions](questions.md) and [Reading answers](answers.md) show most of them at work.
+Every public name, from its docstring; written by `make docs`. `import hedgerow as hr` is assumed, so that `open` below
+is `hr.open`. [Asking questions](questions.md) and [Reading answers](answers.md) show most of them at work.
 """
 
 

@@ -21,6 +21,7 @@ from pathlib import Path
 from hedgerow.research.audit_cases.gallery import GALLERY
 from hedgerow.research.audit_cases.own_mechanisms import CASES
 from hedgerow.research.audit_cases.report import AuditOutcome
+from hedgerow.research.pages import short_lines
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
@@ -175,7 +176,7 @@ def _mutants(which: str) -> str:
     if which == "catalogue":
         found = re.search(r"^\| \*\*all\*\* \| \*\*(\d+)\*\* \| \*\*(\d+)\*\* \| \*\*(\d+)\*\*", page, re.MULTILINE)
         return "not run" if found is None else f"{found[1]} of {sum(map(int, found.groups()))} in the catalogue caught"
-    found = re.search(r"Caught: (\d+) of (\d+)[^,]*, ([\d.]+%)", page)
+    found = re.search(r"Caught:\s+(\d+)\s+of\s+(\d+)[^,]*,\s+([\d.]+%)", page)
     return "not run" if found is None else f"{found[1]} of {found[2]} drawn at random caught, {found[3]}"
 
 
@@ -203,7 +204,7 @@ def page() -> str:
             link = file.removeprefix("docs/") if file.startswith("docs/") else f"../{file}"
             lines.append(f"| {claim} | {check.how} | [{name}]({link}) | {check.figure()} |")
             claim = ""
-    return HEAD + "\n".join(lines[1:]) + "\n"
+    return short_lines(HEAD + "\n".join(lines[1:]) + "\n")
 
 
 def main() -> int:

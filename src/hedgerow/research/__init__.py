@@ -6,5 +6,6 @@
 - ``games`` and ``monitors``: the games that define accuracy and privacy, and the thought experiments that prove transfer.
 - ``analysts``: adaptive analysts who look for a query that is true of the sample only.
 - ``hard_instance``: tables on which no private lasso does well.
+- ``pages``: the width of the pages that commands write.
 - ``stories``: what ``hedgerow demo convex`` and ``hedgerow demo holdout`` tell.
 """

@@ -22,6 +22,7 @@ from hedgerow._json import parse, readable
 from hedgerow.privacy.noise import Noise
 from hedgerow.research.audit_cases.gallery import GALLERY, BrokenMechanism, EpsilonEvidence
 from hedgerow.research.audit_cases.own_mechanisms import CASES, AuditCase
+from hedgerow.research.pages import short_lines
 
 CATCH = 0.99  # the least probability with which an audit must catch a broken mechanism
 HEADER = """# Audit
@@ -205,7 +206,7 @@ def write(folder: Path, findings: AuditResults) -> None:
     notes = f"\n**With fewer runs than `make audit` makes:** {', '.join(short)}.\n" if short else ""
     notes += f"\n**Not audited yet:** {', '.join(missing)}.\n" if missing else ""
     page = HEADER + notes + OURS + "\n".join(o.row() for o in ours) + "\n" + BROKEN
-    (folder / "audit.md").write_text(page + "\n".join(c.row() for c in broken) + "\n")
+    (folder / "audit.md").write_text(short_lines(page + "\n".join(c.row() for c in broken) + "\n"))
     _draw(folder / "audit.png", ours, broken)
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from hedgerow.errors import NotPrivateWarning
 from hedgerow.research.errata.erratum import A_PROOF, NOT_YET, Erratum, ErratumFinding, NotedErratum
+from hedgerow.research.pages import short_lines
 
 INTRODUCTION = """\
 # Errata
@@ -69,7 +70,7 @@ def page_text(ran: list[ErratumRun], noted: Iterable[NotedErratum]) -> str:
         own = [f"- {note.place}: {_plain(note.note)}" for note in notes if note.document == document]
         if own:
             parts.append("### Noted, without a demonstration\n\n" + "\n".join(own) + "\n")
-    return "\n".join(parts)
+    return short_lines("\n".join(parts))
 
 
 def _summary(ran: list[ErratumRun]) -> str:
