@@ -75,7 +75,9 @@ class Custom:
     >>> distance = hr.losses.Custom(
     ...     value=lambda theta, records: np.abs(records["age"] / 90 - theta[0]),
     ...     gradient=lambda theta, records: np.sign(theta[0] - records["age"] / 90)[:, None],
-    ...     attributes=["age"], dimension=1, lipschitz=1.0,
+    ...     attributes=["age"],
+    ...     dimension=1,
+    ...     lipschitz=1.0,
     ... )
     >>> distance.check(hr.Universe(age=hr.Integers(0, 90)), hr.Box(0.0, 1.0))
     """
