@@ -16,6 +16,7 @@ from people import frame, opened
 import hedgerow as hr
 from hedgerow import wire
 from hedgerow.answer import Answer
+from hedgerow.console.bars import panels
 from hedgerow.errors import InvalidInput
 
 matplotlib.use("Agg")
@@ -190,7 +191,7 @@ def test_a_number_says_its_errors_by_their_names() -> None:
     assert said == (
         "count(sex='F') = 0.25 (guaranteed ± 0.1, typically ± 0.01, ± 0.05 of it from the bins, hypothesis, free)"
     )
-    assert "error not bounded" in str(answer(0.25, None))
+    assert "uninformative" in str(answer(0.25, None)) and "uninformative" in repr(answer(0.25, None))
 
 
 def test_a_table_shows_its_first_cells_and_how_many_more_there_are() -> None:
@@ -248,7 +249,13 @@ def test_a_cell_whose_interval_covers_the_whole_range_is_called_uninformative() 
     assert "1 of 2 uninformative" in repr(means) and "± inf" not in repr(means)
     assert "uninformative: the interval covers the whole range" in str(means)
     assert "uninformative" in means._repr_html_() and means.to_frame()["upper"][1] == 50
+    assert "1 of 2 cells are uninformative" in means.explain() and "within inf" not in means.explain()
     assert hr.serialize.loads(hr.serialize.dumps(means)) == means
     assert means.plot() is not None
     one = session.ask(hr.mean("pay", where=hr.count(group="b")))
-    assert one.error is None and "the interval covers the whole range" in str(one)
+    assert one.error is None and "uninformative: the interval covers the whole range" in str(one)
+    assert "±" not in repr(one) and "uninformative" in repr(one)
+    bars = panels(means, "mean")[0].bars
+    assert "uninformative" in bars[1].sentence and "uninformative" not in bars[0].sentence  # the console
+    page = session.report().html
+    assert page.count("uninformative") == 2 and ">inf<" not in page  # the cell and the single mean

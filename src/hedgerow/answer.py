@@ -20,7 +20,7 @@ from hedgerow import _html
 from hedgerow._checks import number, whole
 from hedgerow._numbers import few_digits
 from hedgerow._types import Array
-from hedgerow.display.titles import title
+from hedgerow.display.titles import UNINFORMATIVE, title
 from hedgerow.errors import InvalidInput
 from hedgerow.query.bound import GUARANTEED, Basis, Labels, Source
 from hedgerow.query.counts import Query
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 OPERATORS = ("+", "-", "*", "/")
 TOP = 25  # a picture has at most this many categories with a bar of their own
-UNINFORMATIVE = "uninformative"  # an error that is infinite, because the interval covers all possible values
 SHOWN = 20  # a notebook or a terminal shows at most this many cells of a table
 
 
@@ -406,6 +405,8 @@ class Answer:
 
     def __repr__(self) -> str:
         bar = "" if self.error is None else f" ± {few_digits(float(np.max(self.error)))}"
+        if self.interval is None and not self.query.is_convex:
+            bar = f" {UNINFORMATIVE}"
         if np.any(empty := self._is_uninformative()):
             finite = np.asarray(self.error)[~empty]
             bar = f" ± {few_digits(finite.max())} and" if finite.size else ""
@@ -461,7 +462,7 @@ class Answer:
         if ends is not None and (self.lower is not None or self.upper is not None):
             return f"guaranteed between {_format(ends[0])} and {_format(ends[1])}"
         if self.error is None:
-            return "error not bounded: the interval covers the whole range"
+            return f"{UNINFORMATIVE}: the interval covers the whole range"
         return f"guaranteed ± {_format(self.error)}"
 
     def _is_uninformative(self) -> Any:

@@ -415,7 +415,10 @@ def test_an_answer_is_said_in_one_sentence() -> None:
         == "Between 14.2 % and 16.1 %, typically within 0.20 points."
     )
     assert wording.sentence(2.8, 2.3, float("inf"), None, "mean", None) == "At least 2.30."
-    assert wording.sentence(2.8, None, None, None, "mean", None) == "About 2.80, with no guaranteed error."
+    assert (
+        wording.sentence(2.8, None, None, None, "mean", None)
+        == "About 2.80, uninformative: it has no guaranteed error."
+    )
     assert wording.is_wide(0.01, -0.02, 0.08, "share") and not wording.is_wide(0.01, 0.0, 0.03, "share")
 
 

@@ -69,6 +69,8 @@ class Ends:
             if interval is None
             else (np.broadcast_to(np.asarray(e, float), value.shape) for e in interval)
         )
+        if answer.error is not None and np.ndim(answer.error):  # an infinite error is that of an uninformative cell
+            low, high = (np.where(np.isfinite(answer.error), end, np.nan) for end in (low, high))
         if measure in ("share", "rows", "rate"):
             low = np.maximum(low, 0.0)
         if measure in ("share", "rate"):

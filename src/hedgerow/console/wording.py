@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from hedgerow.display.titles import label
+from hedgerow.display.titles import UNINFORMATIVE, label
 
 LONGEST = 60  # characters of a label
 RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -57,7 +57,7 @@ def sentence(
 ) -> str:
     """Say one number with both of its errors. ``error`` decides how many digits are shown."""
     if low is None or high is None or not (math.isfinite(low) or math.isfinite(high)):
-        said = f"About {number(value, measure, error)}, with no guaranteed error"
+        said = f"About {number(value, measure, error)}, {UNINFORMATIVE}: it has no guaranteed error"
     elif not math.isfinite(high):
         said = f"At least {number(low, measure, error)}"
     elif not math.isfinite(low):

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from hedgerow.display.titles import UNINFORMATIVE
 from hedgerow.errors import HedgerowError
 
 HALF = 0.5  # the part of the present bar whose price is stated
@@ -36,13 +37,20 @@ def _meaning(answer: Any) -> str:
             f"The average loss of these parameters on the table exceeds the least possible by at most "
             f"{float(np.max(answer.error)):.3g}. This holds together with all other bars."
         )
+    error = np.asarray(answer.error, float)
+    bounded = error[np.isfinite(error)]
+    if not bounded.size:
+        return f"{UNINFORMATIVE.capitalize()}: the interval of each cell covers the whole range."
+    of_rest = (
+        "" if bounded.size == error.size else f" {error.size - bounded.size} of {error.size} cells are {UNINFORMATIVE}."
+    )
     typical = answer.typical
     typical_error = (
         "" if typical is None else f" Typically the error is about {float(np.max(typical)):.2g}; that is no bound."
     )
     return (
-        f"The truth is within {float(np.max(answer.error)):.3g} of the value, together with all other bars, with the "
-        f"probability that the session states, however the questions were chosen.{typical_error}"
+        f"The truth is within {float(bounded.max()):.3g} of the value, together with all other bars, with the "
+        f"probability that the session states, however the questions were chosen.{of_rest}{typical_error}"
     )
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from hedgerow import _html
 from hedgerow._numbers import few_digits
-from hedgerow.display.titles import label, sentence, title, unit
+from hedgerow.display.titles import UNINFORMATIVE, label, sentence, title, unit
 from hedgerow.engine.certificate import NONE
 from hedgerow.privacy.conversion import epsilon_of_rho
 from hedgerow.privacy.renyi_events import HitRound, RandomRuns
@@ -201,7 +201,7 @@ def _line(answer: Any, times: int, facts: dict[str, Any]) -> tuple[Any, ...]:
 
     def show(number: Any) -> str:
         if number is None or not np.isfinite(number):
-            return "not bounded"
+            return UNINFORMATIVE
         if is_date:
             return f"{float(number):.3g} days"
         return f"{100 * float(number):.3g} %" if as_share else few_digits(float(number), 5)
@@ -229,6 +229,8 @@ def _cells(answer: Any, times: int, facts: dict[str, Any]) -> str:
             return _html.text(label(cell))
         if np.isnan(cell):
             return "–"
+        if np.isinf(cell):
+            return UNINFORMATIVE
         return f"{100 * cell:.3g} %" if as_share else f"{cell:,.4g}"
 
     rows = [[show(cell) for cell in row] for row in frame.head(SHOWN).itertuples(index=False)]

@@ -28,6 +28,7 @@ from hedgerow.universe.attributes import not_
 
 LISTED = 8  # a set of more values is shown by its number
 EVERYONE = "all rows"
+UNINFORMATIVE = "uninformative"  # an answer or a cell whose interval covers all possible values
 
 
 @singledispatch
