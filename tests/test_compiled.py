@@ -41,15 +41,15 @@ def test_the_process_that_compiles_gives_the_bits_of_those_that_follow(tmp_path)
 
 COMPILED_FIRST = """
 import hedgerow as hr
-from hedgerow.model import flat_sums, kernels, preparing, triangulation
+from hedgerow.model import kernels, log_linear, triangulation
 
-preparing.compile_all()
-print(*(len(kernel.signatures) for kernel in (kernels.calibrate, flat_sums._add, flat_sums._sum, triangulation.cells_with_each)))
+log_linear.compile_all()
+print(*(len(kernel.signatures) for kernel in (kernels.calibrate, log_linear._add, log_linear._sum, triangulation.cells_with_each)))
 universe = hr.Universe.from_json({f"c{i}": 3 for i in range(8)})
 rows = {f"c{i}": [j % 3 for j in range(200)] for i in range(8)}
 import pandas as pd
 hr.open(pd.DataFrame(rows), universe=universe, budget=hr.Budget(1, 1e-6))
-print(*(len(kernel.signatures) for kernel in (kernels.calibrate, flat_sums._add, flat_sums._sum, triangulation.cells_with_each)))
+print(*(len(kernel.signatures) for kernel in (kernels.calibrate, log_linear._add, log_linear._sum, triangulation.cells_with_each)))
 """
 
 

@@ -58,17 +58,17 @@ MODULE_WORDS = listed(
     data database dataset date db demo deprecated descent describing desk dialect difference discovery display
     document draft drafting durable duration dwork effect elementary endpoint environment erm errata erratum estimator
     exact explaining explanation exploration extra false family fault feature file filter first fish fit flag
-    flat form frame frank free frequent front function gallery game gateway general generalise gradient group guide
+    form frame frank free frequent front function gallery game gateway general generalise gradient group guide
     hard head header histogram history holdout html inspection instance integer interaction interface joint journal
     json judging junction kernel kind largest lasso layout learned limit line linear localized lower many matrix
     measure measured memory merged message metrics minimize minimum mirror mixture model monitor multi multiplicative
     mwem noisy number objective odd offline on one only openapi opening order outcome output over own owner page pair
     parquet parse people period perturbation perturbed picture planned planning pmw pool postgres potential practical
-    preparing privacy private problem process profile progress prospect protocol public publication publish published
+    privacy private problem process profile progress prospect protocol public publication publish published
     publishing quantile queue quoting range rate ratio read reader reading recipe redaction refit registering registrar
     registration registry released remote renamed renyi replica replicate reply report request research resource
     result roth rule run sampled sampling scaling schema scope scoring scq search selection sensitivity serialize
-    scipy server service session set setting sgd shared signing simulation site size small snapshot solver spark
+    scipy server service session set setting sgd shared signing simulation site small snapshot solver spark
     sparse spending spill spread sql sqlite starting state statement statistical statistics store stored story
     structured subsampled sum summary support syntax synthetic table talwar textbook theorem theory thread time title
     token tool toolbox total tour trail transfer tree trend trial triangulation truth turn type ullman uniform unsafe

@@ -33,7 +33,7 @@ from hedgerow.engine.practical.free_answers import BlockPrior
 from hedgerow.engine.practical.measure.prefit import LARGEST_MODEL_CELLS, MODEL_CELLS
 from hedgerow.engine.release import run_convex, run_mwem, run_small_db
 from hedgerow.errors import FitChangedWarning, InvalidInput
-from hedgerow.model.preparing import compile_ahead
+from hedgerow.model.log_linear import compile_ahead
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.budget_warnings import advise
 from hedgerow.privacy.ledger import Accountant, Ledger

@@ -9,12 +9,11 @@ import numpy as np
 import pytest
 
 from hedgerow.model import small_tables
+from hedgerow.model.hypothesis import PairTables
 from hedgerow.model.junction_tree import JunctionTree, junction_cells
 from hedgerow.model.log_linear import LogLinear
-from hedgerow.model.pair_tables import PairTables
 from hedgerow.model.small_tables import SmallTables, fits
-from hedgerow.model.tree_sizes import cells_with, edge_cells
-from hedgerow.model.triangulation import eliminate, links
+from hedgerow.model.triangulation import cells_with, edge_cells, eliminate, links
 from hedgerow.universe.universe import Universe
 
 SEEDS = range(12)

@@ -9,11 +9,11 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.engine.practical.certificate import largest_errors
-from hedgerow.model import flat_sums, hypothesis, junction_tree, memory_layout, small_tables, triangulation
-from hedgerow.model.flat_sums import FlatSums
+from hedgerow.model import hypothesis, junction_tree, log_linear, memory_layout, small_tables, triangulation
 from hedgerow.model.hypothesis import Hypothesis
 from hedgerow.model.junction_tree import JunctionTree
-from hedgerow.model.tree_sizes import cells_with
+from hedgerow.model.log_linear import FlatSums
+from hedgerow.model.triangulation import cells_with
 
 SIZES = {"a": 3, "b": 4, "c": 1, "d": 5, "e": 2, "f": 6}
 UNIVERSE = hr.Universe.from_json(SIZES)
@@ -33,10 +33,10 @@ def compiled(monkeypatch: pytest.MonkeyPatch):
         with monkeypatch.context() as patched:
             for module, name in [
                 (junction_tree, "FEW_CELLS"), (hypothesis, "FEW_CELLS"), (memory_layout, "FEW_CELLS"), (triangulation, "FEW"),
-                (small_tables, "FEW_CELLS"), (flat_sums, "FEW_TABLES"), (largest_errors, "FEW_SUMS"),
+                (small_tables, "FEW_CELLS"), (log_linear, "FEW_TABLES"), (largest_errors, "FEW_SUMS"),
             ]:  # fmt: skip
                 patched.setattr(module, name, -1)
-            patched.setattr("hedgerow.model.tree_sizes.FEW", -1)
+            patched.setattr("hedgerow.model.triangulation.FEW", -1)
             return function(*given)
 
     return call

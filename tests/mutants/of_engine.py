@@ -399,7 +399,7 @@ model(
     SMALL + "tables_of_up_to_three_attributes_are_those_of_an_elimination",
 )  # fmt: skip
 model(
-    "WI14", "tree_sizes.py::edge_cells", "of a long way only the last step counts",
+    "WI14", "triangulation.py::edge_cells", "of a long way only the last step counts",
     "line[b] = before + m * more", "line[b] = m * more",
     SMALL + "an_edge_is_taken_along_the_way_between_its_ends",
 )  # fmt: skip
@@ -424,12 +424,12 @@ model(
     SMALL + "the_size_of_a_tree_with_one_set_more_is_that_of_the_tree_itself",
 )  # fmt: skip
 model(
-    "WI08", "pair_tables.py::PairTables.pair_matrix", "attributes below two children of a clique are taken for independent",
+    "WI08", "hypothesis.py::PairTables.pair_matrix", "attributes below two children of a clique are taken for independent",
     "self._put(found, places, theirs, meeting.T @ there)", "assert meeting.shape[0] == there.shape[0], theirs",
     SMALL + "the_matrix_of_all_pairs_has_the_table_of_each",
 )  # fmt: skip
 model(
-    "WI09", "flat_sums.py::FlatSums.__init__", "a fit sees every table as if it were the first",
+    "WI09", "log_linear.py::FlatSums.__init__", "a fit sees every table as if it were the first",
     "first += stride", "first += 0 * stride",
     SMALL + "a_fit_in_two_loops_sees_what_a_fit_table_by_table_sees",
 )  # fmt: skip
@@ -440,7 +440,7 @@ model(
     SMALL_WORK + "a_small_tree_is_calibrated_as_a_large_one",
 )  # fmt: skip
 model(
-    "SW02", "flat_sums.py::FlatSums.means", "a small fit sees the sums of its last table only",
+    "SW02", "log_linear.py::FlatSums.means", "a small fit sees the sums of its last table only",
     "found += np.bincount(places, beliefs[start:end], minlength=found.size)",
     "found[:] = np.bincount(places, beliefs[start:end], minlength=found.size)",
     SMALL_WORK + "tables_are_added_to_cliques_and_summed_from_them_alike",
@@ -451,7 +451,7 @@ model(
     SMALL_WORK + "small_graphs_are_triangulated_as_large_ones",
 )  # fmt: skip
 model(
-    "SW04", "preparing.py::compile_all", "what is compiled while a table is read is not what its model needs",
+    "SW04", "log_linear.py::compile_all", "what is compiled while a table is read is not what its model needs",
     "tree.calibrate(tree.zeros())", "tree.zeros()",
     "test_compiled.py::test_functions_compiled_while_a_table_is_read_are_those_that_its_model_needs",
 )  # fmt: skip

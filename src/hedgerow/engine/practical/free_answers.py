@@ -32,10 +32,9 @@ from hedgerow.engine.practical.fit.residuals import Evidence, Overview
 from hedgerow.engine.practical.fit.value_groups import ValueGroups
 from hedgerow.engine.practical.measurement import Measurement, RowCountInterval, varying_names
 from hedgerow.errors import InvalidInput
-from hedgerow.model.hypothesis import Hypothesis
+from hedgerow.model.hypothesis import Hypothesis, PairTables
 from hedgerow.model.junction_tree import junction_cells
 from hedgerow.model.log_linear import LogLinear, Target, minimize
-from hedgerow.model.pair_tables import PairTables
 from hedgerow.query.linear import Linear, Products, answer_all, is_product, stacked_groups
 from hedgerow.query.support import MeasuredSets, Support
 from hedgerow.universe.universe import Universe

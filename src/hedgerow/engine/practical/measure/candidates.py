@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 from hedgerow._types import Array, Counts, Names
 from hedgerow.engine.practical.fit.corrections import Corrections
 from hedgerow.engine.practical.measurement import varying_names
+from hedgerow.model.hypothesis import PairTables
 from hedgerow.model.log_linear import LogLinear
-from hedgerow.model.pair_tables import PairTables
-from hedgerow.model.tree_sizes import cells_with, edge_cells
+from hedgerow.model.triangulation import cells_with, edge_cells
 from hedgerow.universe.universe import Universe, subsets
 
 MOST_LISTED = 600  # if there are more sets than this, only those near the model are candidates

@@ -18,8 +18,8 @@ import numpy as np
 
 from hedgerow._types import Array, Names
 from hedgerow.engine.practical.free_answers import FittedModel
-from hedgerow.model.pair_tables import PairTables
-from hedgerow.model.tree_sizes import edge_cells
+from hedgerow.model.hypothesis import PairTables
+from hedgerow.model.triangulation import edge_cells
 
 CLEAR = 3.0  # a sum of squares is clear of the noise if it exceeds its mean by this many standard deviations
 STEPS = 40  # of each fit
