@@ -59,7 +59,7 @@ MODULE_WORDS = listed(
     document draft drafting durable duration dwork effect elementary endpoint environment erm errata erratum estimator
     exact explaining explanation exploration extra false family fault feature file filter first fish fit flag
     form frame frank free frequent front function gallery game gateway general generalise gradient group guide
-    hard head header histogram history holdout html inspection instance integer interaction interface joint journal
+    hard head header histogram history holdout html inspection instance integer interaction interface journal
     json judging junction kernel kind largest lasso layout learned limit line linear localized lower many matrix
     measure measured memory merged message metrics minimize minimum mirror mixture model monitor multi multiplicative
     mwem noisy number objective odd offline on one only openapi opening order outcome output over own owner page pair
@@ -67,12 +67,12 @@ MODULE_WORDS = listed(
     privacy private problem process profile progress prospect protocol public publication publish published
     publishing quantile queue quoting range rate ratio read reader reading recipe redaction refit registering registrar
     registration registry released remote renamed renyi replica replicate reply report request research resource
-    result roth rule run sampled sampling scaling schema scope scoring scq search selection sensitivity serialize
+    result roth rule run sampled sampling scaling schema scope scoring scq search selection serialize
     scipy server service session set setting sgd shared signing simulation site small snapshot solver spark
     sparse spending spill spread sql sqlite starting state statement statistical statistics store stored story
     structured subsampled sum summary support syntax synthetic table talwar textbook theorem theory thread time title
     token tool toolbox total tour trail transfer tree trend trial triangulation truth turn type ullman uniform unsafe
-    upload url vector visit wang warning weight weighted whitened width wire wolfe wording worker
+    upload url vector visit wang weight weighted whitened width wire wolfe wording worker
     """
 )
 

@@ -16,7 +16,7 @@ GROW = {  # what is added to while it is made, by the one that makes it
     "engine/practical/free_answers.py FittedModel",
     "erm/exact_sums.py Digits",
     "privacy/accounts.py Bills",
-    "privacy/bills.py Bill",
+    "privacy/receipt.py Bill",
     "server/endpoint.py Call",
     "server/problems.py Refusal",  # an exception: Python sets its traceback
 }

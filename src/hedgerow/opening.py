@@ -34,8 +34,8 @@ from hedgerow.engine.practical.measure.prefit import LARGEST_MODEL_CELLS, MODEL_
 from hedgerow.engine.release import run_convex, run_mwem, run_small_db
 from hedgerow.errors import FitChangedWarning, InvalidInput
 from hedgerow.model.log_linear import compile_ahead
+from hedgerow.privacy.allowance import advise
 from hedgerow.privacy.budget import Budget
-from hedgerow.privacy.budget_warnings import advise
 from hedgerow.privacy.ledger import Accountant, Ledger
 from hedgerow.privacy.noise import Noise, Seeded
 from hedgerow.profiles import Practical, ProfileOptions, Theory, checked_workload, profile_of, with_questions

@@ -13,8 +13,8 @@ import hedgerow as hr
 from hedgerow.data import HistogramSource
 from hedgerow.engine import matrix
 from hedgerow.engine.matrix import plan_matrix, run_matrix
+from hedgerow.privacy.budget import Contribution
 from hedgerow.privacy.events import Planned
-from hedgerow.privacy.joint_sensitivity import Contribution
 from hedgerow.privacy.ledger import Accountant
 from hedgerow.privacy.noise import Seeded
 from hedgerow.query.counts import bound

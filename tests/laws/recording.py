@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from hedgerow.engine.practical.fit.residuals import coordinates
-from hedgerow.privacy.entry import Entry
 from hedgerow.privacy.events import AboveThreshold, Exponential, Gaussian, Laplace, PoissonSample, comparison_grid
+from hedgerow.privacy.log import Entry
 from hedgerow.privacy.noise import Noise, Seeded
 
 

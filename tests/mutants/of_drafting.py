@@ -80,7 +80,7 @@ events(
     SELECTION + "no_pair_of_neighbours_has_more_than_the_claim",
 )  # fmt: skip
 events(
-    "F12", "budget_warnings.py::advice", "a delta of one half passes without a word",
+    "F12", "allowance.py::advice", "a delta of one half passes without a word",
     "if budget.delta > most:", "if False:",
     "privacy/test_budget_warnings.py::test_a_budget_that_promises_little_does_not_pass_without_a_word",
 )  # fmt: skip

@@ -117,32 +117,32 @@ events(
     BUDGET + "brute_force_finds_no_neighbours_further_apart_than_the_stated_sensitivities",
 )  # fmt: skip
 events(
-    "A19", "joint_sensitivity.py::apart_square", "the sensitivity of a residual lacks √2",
+    "A19", "budget.py::apart_square", "the sensitivity of a residual lacks √2",
     "return 2 * (own - float(np.min(inner)))", "return own - float(np.min(inner))",
     "engine/test_practical.py::test_the_sensitivity_of_a_residual_is_the_largest_over_all_rows",
 )  # fmt: skip
 events(
-    "CO08", "joint_sensitivity.py::Contribution.ends", "two rows that agree on an attribute are taken to be no further apart than two that do not",
+    "CO08", "budget.py::Contribution.ends", "two rows that agree on an attribute are taken to be no further apart than two that do not",
     "dict.fromkeys((self.square, self.least, self.most))", "dict.fromkeys((self.least, self.most))",
     "engine/test_contrasts.py::test_no_rows_are_further_apart_than_the_sensitivity_of_a_ranged_residual",
 )  # fmt: skip
 events(
-    "JS01", "joint_sensitivity.py::_largest_dual", "the bound for many attributes leaves out half the square of a sum",
+    "JS01", "budget.py::_largest_dual", "the bound for many attributes leaves out half the square of a sum",
     "- λ * λ / 2 for", "for",
     JOINT + "the_bound_for_many_attributes_is_never_below_the_maximum_and_near_it",
 )  # fmt: skip
 events(
-    "JS02", "joint_sensitivity.py::_jointly", "what two rows differ in is not paid for in single attributes",
+    "JS02", "budget.py::_jointly", "what two rows differ in is not paid for in single attributes",
     "fixed = singles[:, None] * ends - ", "fixed = -",
     JOINT + "the_bound_for_many_attributes_is_never_below_the_maximum_and_near_it",
 )  # fmt: skip
 events(
-    "JS03", "joint_sensitivity.py::_jointly", "what the bound leaves of pairs is not paid for",
+    "JS03", "budget.py::_jointly", "what the bound leaves of pairs is not paid for",
     "rest += float(left[i, j]) * _alone([contributions[i], contributions[j]])", "pass",
     JOINT + "the_bound_for_many_attributes_is_never_below_the_maximum_and_near_it",
 )  # fmt: skip
 events(
-    "JS04", "joint_sensitivity.py::own_square", "residuals that are multiplied cost as much as those that are not",
+    "JS04", "budget.py::own_square", "residuals that are multiplied cost as much as those that are not",
     "return math.fsum(w * math.prod", "return math.fsum(math.prod",
     JOINT + "no_rows_are_further_apart_than_the_joint_sensitivity_and_some_are_as_far",
 )  # fmt: skip
@@ -450,7 +450,7 @@ ledger(
     LEDGERS + "a_ledger_resumed_with_other_options_is_refused_and_lost_draws_are_paid_again",
 )  # fmt: skip
 ledger(
-    "L18", "entry.py::Entry.is_complete", "an entry of which a part came out passes for complete, and the rest is drawn again",
+    "L18", "log.py::Entry.is_complete", "an entry of which a part came out passes for complete, and the rest is drawn again",
     "return not self.kept or len(self.released) == self.releases", "return not self.kept or len(self.released) >= 1",
     LEDGERS + "an_entry_of_which_only_a_part_came_out_is_lost_and_paid_again",
 )  # fmt: skip
@@ -481,7 +481,7 @@ ledger(
     LEDGERS + "a_charge_is_one_entry_with_all_its_events_what_they_cost_why_and_who_asked",
 )  # fmt: skip
 ledger(
-    "L24", "bills.py::OpenBills.add", "a question's bill leaves out what it paid",
+    "L24", "receipt.py::OpenBills.add", "a question's bill leaves out what it paid",
     "bill.charges[number] = cost", "bill.charges[number] = 0.0",
     LEDGERS + "a_bill_has_exactly_the_receipts_of_its_question_and_their_sum",
 )  # fmt: skip
@@ -814,22 +814,22 @@ planned(
     PLANNED + "a_thousandth_more_would_be_above_what_is_proved[1.0-1e-06-0.8]",
 )  # fmt: skip
 planned(
-    "PN07", "planned.py::Parts.after", "the share is chosen after something came out",
+    "PN07", "filter.py::Parts.after", "the share is chosen after something came out",
     "if shares and self.share is None and self.spent > 0:", "if shares and self.share is None and self.spent < 0:",
     PLANNED + "a_share_is_declared_before_anything_else_and_once[accountant]",
 )  # fmt: skip
 planned(
-    "PN08", "planned.py::Parts.after", "a second share is as good as the first, which is forgotten",
+    "PN08", "filter.py::Parts.after", "a second share is as good as the first, which is forgotten",
     "known = shares if self.share is None else shares | {self.share}", "known = shares or {self.share}",
     PLANNED + "a_share_is_declared_before_anything_else_and_once[accountant]",
 )  # fmt: skip
 planned(
-    "PN09", "planned.py::Parts.subtract_from", "what planned noise leaves pays for anything",
+    "PN09", "filter.py::Parts.subtract_from", "what planned noise leaves pays for anything",
     "return share - self.planned, total - share - self.others", "return share - self.planned, total - self.planned - self.others",
     PLANNED + "each_part_pays_for_its_own_and_for_nothing_else[accountant]",
 )  # fmt: skip
 planned(
-    "PN10", "planned.py::Parts.subtract_from", "planned noise takes all there is, at the price of its share",
+    "PN10", "filter.py::Parts.subtract_from", "planned noise takes all there is, at the price of its share",
     "return share - self.planned, total - share - self.others", "return total - self.planned, total - share - self.others",
     PLANNED + "each_part_pays_for_its_own_and_for_nothing_else[accountant]",
 )  # fmt: skip

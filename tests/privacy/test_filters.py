@@ -18,9 +18,9 @@ from hedgerow.errors import BudgetExceeded, InvalidInput
 from hedgerow.ledger.caps import Author, CappedFilter, Caps
 from hedgerow.privacy.allowance import CallFilter
 from hedgerow.privacy.budget import Budget
-from hedgerow.privacy.entry import Entry
 from hedgerow.privacy.events import ApproximateDP, Event, Gaussian, Laplace, PoissonSample
 from hedgerow.privacy.filter import FIT, Filter, Standing
+from hedgerow.privacy.log import Entry
 
 PURE, APPROXIMATE, SLACK, SHARE = Budget(1.0, 0.0), Budget(1.0, 1e-6), 4e-7, 0.5
 

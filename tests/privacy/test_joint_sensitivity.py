@@ -11,8 +11,8 @@ import pytest
 import hedgerow as hr
 from hedgerow.engine.practical.fit.residuals import coordinates
 from hedgerow.engine.practical.measurement import helmert, of_ranges
-from hedgerow.privacy import joint_sensitivity
-from hedgerow.privacy.joint_sensitivity import Contribution
+from hedgerow.privacy import budget
+from hedgerow.privacy.budget import Contribution
 
 
 def largest_distance(kinds, sets, times, neighbours) -> float:
@@ -70,9 +70,9 @@ def test_the_bound_for_many_attributes_is_never_below_the_maximum_and_near_it(se
     times = [round(64 * b * math.sqrt(math.prod(sizes[i] for i in s))) for s, b in zip(sets, blur, strict=True)]
     if seed in (2, 3):  # singles that weigh much, so that the best two rows differ in all attributes
         times = [50 * k if len(s) == 1 else k for s, k in zip(sets, times, strict=True)]
-    exact = joint_sensitivity.apart_square(contributions, sets, times)
-    monkeypatch.setattr(joint_sensitivity, "MOST_CORNERS", 0)
-    bound = joint_sensitivity.apart_square(contributions, sets, times)
+    exact = budget.apart_square(contributions, sets, times)
+    monkeypatch.setattr(budget, "MOST_CORNERS", 0)
+    bound = budget.apart_square(contributions, sets, times)
     assert exact * (1 - 1e-12) <= bound <= (1.35 if seed % 4 == 0 else 1.06) * exact
 
 

@@ -15,9 +15,9 @@ from fresh_ledgers import OnPostgres, OnSqlite
 from hedgerow import errors, wire
 from hedgerow.ledger.durable import Durable
 from hedgerow.privacy.budget import Budget
-from hedgerow.privacy.entry import Entry
 from hedgerow.privacy.events import AboveThreshold, Laplace
 from hedgerow.privacy.ledger import Accountant, Ledger
+from hedgerow.privacy.log import Entry
 
 PURE = Budget(1.0, 0.0)
 LOGS = {"memory": Accountant, "SQLite": OnSqlite, "PostgreSQL": OnPostgres}

@@ -9,11 +9,10 @@ from hypothesis import strategies as st
 
 from hedgerow import errors
 from hedgerow.privacy.budget import Budget
-from hedgerow.privacy.entry import Entry
 from hedgerow.privacy.events import AboveThreshold, Gaussian, Laplace
 from hedgerow.privacy.filter import Filter
 from hedgerow.privacy.ledger import Accountant
-from hedgerow.privacy.log import MemoryLog
+from hedgerow.privacy.log import Entry, MemoryLog
 from hedgerow.privacy.replay import Replay
 
 PURE = Budget(1.0, 0.0)

@@ -14,7 +14,7 @@ from hedgerow.ledger.caps import EVERYBODY
 from hedgerow.ledger.chain import Head, check_lines
 from hedgerow.ledger.store import Store
 from hedgerow.privacy.budget import Budget
-from hedgerow.privacy.entry import Entry
+from hedgerow.privacy.log import Entry
 from hedgerow.serialize import LedgerTerms, decode, encode, loads
 from hedgerow.universe.universe import Universe
 

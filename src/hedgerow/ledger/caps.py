@@ -11,9 +11,9 @@ from hedgerow.errors import BudgetExceeded
 from hedgerow.ledger import replay
 from hedgerow.ledger.chain import Line
 from hedgerow.privacy.budget import Budget
-from hedgerow.privacy.entry import Entry
 from hedgerow.privacy.events import Event, Planned
 from hedgerow.privacy.filter import FIT, Filter, Standing
+from hedgerow.privacy.log import Entry
 from hedgerow.privacy.renyi_events import RenyiEvent
 
 ALL = "*"  # the name of the cap of all analysts together

@@ -28,14 +28,13 @@ from hedgerow.ledger.store import Store
 from hedgerow.ledger.stored_answers import AnswerIndex, StoredAnswerLog
 from hedgerow.ledger.turns import QuestionTurn
 from hedgerow.ledger.urls import store_at
-from hedgerow.privacy.bills import Bill, OpenBills
 from hedgerow.privacy.budget import Budget
-from hedgerow.privacy.entry import Entry
 from hedgerow.privacy.events import Event
 from hedgerow.privacy.filter import Filter
 from hedgerow.privacy.ledger import Ledger, LedgerParts
+from hedgerow.privacy.log import Entry
 from hedgerow.privacy.process import OwnersLock
-from hedgerow.privacy.receipt import Receipt
+from hedgerow.privacy.receipt import Bill, OpenBills, Receipt
 from hedgerow.privacy.replay import Replay
 
 if TYPE_CHECKING:

@@ -18,8 +18,8 @@ from hedgerow.ledger.chain import Line
 from hedgerow.ledger.shared_chain import SharedChain
 from hedgerow.ledger.store import Moved
 from hedgerow.ledger.stored_answers import AnswerIndex
-from hedgerow.privacy.entry import Entry
 from hedgerow.privacy.filter import Filter
+from hedgerow.privacy.log import Entry
 
 TRIALS = 1000  # attempts to append a line; an attempt fails only if another process wrote a line meanwhile
 

@@ -19,8 +19,8 @@ from hedgerow.ledger.snapshots import StoredContent
 from hedgerow.ledger.store import Store
 from hedgerow.ledger.urls import store_at
 from hedgerow.privacy.budget import Budget
-from hedgerow.privacy.entry import Entry
-from hedgerow.privacy.planned import Parts
+from hedgerow.privacy.filter import Parts
+from hedgerow.privacy.log import Entry
 from hedgerow.serialize import LedgerTerms, decode
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import numpy as np
 from hedgerow._json import canonical, parse
 from hedgerow.errors import InvalidInput, LedgerBroken
 from hedgerow.ledger.chain import Line
-from hedgerow.privacy.entry import Entry
+from hedgerow.privacy.log import Entry
 from hedgerow.serialize import dumps, loads
 from hedgerow.serialize.values import read_value, write_value
 

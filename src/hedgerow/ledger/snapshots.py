@@ -20,9 +20,9 @@ from hedgerow.ledger.log import StoredLog
 from hedgerow.ledger.shared_chain import SharedChain
 from hedgerow.ledger.store import Store
 from hedgerow.privacy.budget import Budget
-from hedgerow.privacy.entry import Entry
 from hedgerow.privacy.events import Event
 from hedgerow.privacy.filter import Filter, Standing
+from hedgerow.privacy.log import Entry
 from hedgerow.serialize import decode, decode_state, encode, encode_state, loads
 
 EVERY = 200  # take a snapshot after this many charges

@@ -14,7 +14,7 @@ from hedgerow.ledger.binding import digest
 from hedgerow.ledger.chain import Head, Line, check_lines
 from hedgerow.ledger.store import Store
 from hedgerow.privacy.budget import Budget
-from hedgerow.privacy.entry import Entry
+from hedgerow.privacy.log import Entry
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -18,8 +18,8 @@ import numpy as np
 from hedgerow.ledger import account, answer_log, replay
 from hedgerow.ledger.chain import Line
 from hedgerow.ledger.shared_chain import SharedChain
-from hedgerow.privacy.bills import OpenBills
 from hedgerow.privacy.process import OwnersLock
+from hedgerow.privacy.receipt import OpenBills
 from hedgerow.privacy.replay import Replay
 
 TOGETHER = 50_000  # at most this many free answers wait in memory for the next charge

@@ -10,6 +10,7 @@ A filter only adds up. It knows no receipts, no lock and no storage. Every filte
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -18,13 +19,55 @@ from typing import Any, final
 from hedgerow import errors
 from hedgerow.privacy import conversion
 from hedgerow.privacy.budget import Budget
-from hedgerow.privacy.entry import Entry
 from hedgerow.privacy.events import Event, Planned
-from hedgerow.privacy.planned import Parts, exact_total
+from hedgerow.privacy.log import Entry
 from hedgerow.privacy.renyi_events import RenyiEvent
 
 FIT = Fraction(1, 10**12)
 """Tolerance of the filter, as a share of the total: costs carry rounding errors, and an exact fit must pass."""
+
+
+def exact_total(amounts: Iterable[float]) -> Fraction:
+    """Return the exact sum. Equal amounts are counted first, because a fit may charge for 10⁴ equal events."""
+    return sum((count * Fraction(amount) for amount, count in Counter(amounts).items()), Fraction(0))
+
+
+@final
+@dataclass(frozen=True)
+class Parts:
+    """The amounts charged so far, at their prices: to the share of planned noise, and to the rest of the budget.
+
+    ``share`` is None as long as no planned noise was charged.
+    """
+
+    share: float | None = None
+    planned: Fraction = Fraction(0)
+    others: Fraction = Fraction(0)
+
+    @property
+    def spent(self) -> Fraction:
+        """The sum of both parts."""
+        return self.planned + self.others
+
+    def after(self, events: Sequence[Event], costs: Sequence[float]) -> Parts | None:
+        """Return the amounts with these events charged too.
+
+        Returns None where planned noise comes too late, or with another share than before.
+        """
+        shares = {event.share for event in events if isinstance(event, Planned)}
+        if shares and self.share is None and self.spent > 0:
+            return None  # the share could depend on what was released
+        known = shares if self.share is None else shares | {self.share}
+        if len(known) > 1:
+            return None
+        planned = exact_total(c for e, c in zip(events, costs, strict=True) if isinstance(e, Planned))
+        every = exact_total(costs)
+        return Parts(next(iter(known), None), self.planned + planned, self.others + every - planned)
+
+    def subtract_from(self, total: Fraction) -> tuple[Fraction, Fraction]:
+        """Return the rest of such a total, for planned noise and for everything else."""
+        share = Fraction(0 if self.share is None else self.share) * total
+        return share - self.planned, total - share - self.others
 
 
 @final

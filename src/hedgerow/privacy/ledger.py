@@ -24,14 +24,12 @@ from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, final
 from hedgerow._progress import tell
 from hedgerow._threads import one_thread
 from hedgerow.privacy.answer_log import AnswerLog, MemoryAnswerLog
-from hedgerow.privacy.bills import Bill, OpenBills
 from hedgerow.privacy.budget import Budget
-from hedgerow.privacy.entry import Entry
 from hedgerow.privacy.events import Event
 from hedgerow.privacy.filter import FIT, Filter, Standing
-from hedgerow.privacy.log import Log, MemoryLog, NoSnapshots, Snapshots
+from hedgerow.privacy.log import Entry, Log, MemoryLog, NoSnapshots, Snapshots
 from hedgerow.privacy.process import NotCopyable, OwnersLock
-from hedgerow.privacy.receipt import Cashier, Receipt
+from hedgerow.privacy.receipt import Bill, Cashier, OpenBills, Receipt
 from hedgerow.privacy.replay import Replay
 
 __all__ = [

@@ -21,17 +21,11 @@ from __future__ import annotations
 import functools
 import math
 import statistics
-from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from fractions import Fraction
-from typing import final
 
 import numpy as np
 
 from hedgerow._types import Array
 from hedgerow.privacy.conversion import largest_rho
-from hedgerow.privacy.events import Event, Planned
 
 MARGIN = 1e-8  # share of ε and δ kept for rounding, for the filter's tolerance FIT, and for noise being discrete
 CELLS = 2**13  # the number of cells into which the range of Z is divided
@@ -110,46 +104,3 @@ def mixed_epsilon(G: float, O: float, delta: float, highest: float) -> float:  #
         middle = (low + high) / 2
         low, high = (low, middle) if holds(middle) else (middle, high)
     return max(high, LEAST_EPSILON)
-
-
-def exact_total(amounts: Iterable[float]) -> Fraction:
-    """Return the exact sum. Equal amounts are counted first, because a fit may charge for 10⁴ equal events."""
-    return sum((count * Fraction(amount) for amount, count in Counter(amounts).items()), Fraction(0))
-
-
-@final
-@dataclass(frozen=True)
-class Parts:
-    """The amounts charged so far, at their prices: to the share of planned noise, and to the rest of the budget.
-
-    ``share`` is None as long as no planned noise was charged.
-    """
-
-    share: float | None = None
-    planned: Fraction = Fraction(0)
-    others: Fraction = Fraction(0)
-
-    @property
-    def spent(self) -> Fraction:
-        """The sum of both parts."""
-        return self.planned + self.others
-
-    def after(self, events: Sequence[Event], costs: Sequence[float]) -> Parts | None:
-        """Return the amounts with these events charged too.
-
-        Returns None where planned noise comes too late, or with another share than before.
-        """
-        shares = {event.share for event in events if isinstance(event, Planned)}
-        if shares and self.share is None and self.spent > 0:
-            return None  # the share could depend on what was released
-        known = shares if self.share is None else shares | {self.share}
-        if len(known) > 1:
-            return None
-        planned = exact_total(c for e, c in zip(events, costs, strict=True) if isinstance(e, Planned))
-        every = exact_total(costs)
-        return Parts(next(iter(known), None), self.planned + planned, self.others + every - planned)
-
-    def subtract_from(self, total: Fraction) -> tuple[Fraction, Fraction]:
-        """Return the rest of such a total, for planned noise and for everything else."""
-        share = Fraction(0 if self.share is None else self.share) * total
-        return share - self.planned, total - share - self.others

@@ -12,10 +12,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hedgerow import errors
-from hedgerow.privacy.entry import Entry
 from hedgerow.privacy.events import Event
 from hedgerow.privacy.filter import Filter
-from hedgerow.privacy.log import Log
+from hedgerow.privacy.log import Entry, Log
 
 
 class Replay:

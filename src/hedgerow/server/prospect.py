@@ -10,8 +10,8 @@ import time
 from typing import Any
 
 import hedgerow as hr
+from hedgerow.privacy.allowance import advice
 from hedgerow.privacy.budget import Budget
-from hedgerow.privacy.budget_warnings import advice
 from hedgerow.report import plain
 from hedgerow.universe.universe import Universe
 

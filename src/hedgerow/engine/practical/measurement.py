@@ -29,8 +29,8 @@ from numpy.typing import NDArray
 
 from hedgerow import _memory
 from hedgerow._types import Array, Names
+from hedgerow.privacy.budget import Contribution
 from hedgerow.privacy.events import Gaussian, Laplace
-from hedgerow.privacy.joint_sensitivity import Contribution
 from hedgerow.query.linear import Linear
 from hedgerow.universe.universe import Universe
 
