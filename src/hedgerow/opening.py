@@ -268,8 +268,8 @@ class _Appending:
             first.ledger.snapshots.keeps_state or any(account is block.ledger for block in blocks)
         ):
             raise InvalidInput(
-                "ledger must be that of this block, in a session whose ledger is in memory. Found another. Leave it "
-                "out."
+                "ledger must be that of this block, in a session whose ledger is in memory. Found another "
+                "ledger. Leave ledger out."
             )
         if self.unit is not None and isinstance(source, DataSource) and source.is_present:
             raise InvalidInput(
@@ -563,7 +563,7 @@ def _read_source(
     """Read the source into a data source, and check and warn by public facts."""
     data = source if isinstance(source, DataSource) else open_source(source, universe, table=table, csv=csv, unit=unit)
     if data.universe != universe:
-        raise InvalidInput("The data must be coded by the session's universe. Found another. Pass the same universe.")
+        raise InvalidInput("The data must be coded by the session's universe. Found data with another universe. Pass the universe that coded the data.")
     if budget.neighbours == "replace" and data.rows == 0:
         raise InvalidInput("The table must have at least one row. Found 0. Check the source.")
     advise(budget, data.rows if budget.neighbours == "replace" else None, universe.shape, stacklevel=stacklevel)
@@ -651,5 +651,5 @@ def _kept_rows(
 def _check_trusted(losses: Collection[Custom]) -> tuple[Custom, ...]:
     """Check the list of custom losses that the owner trusts."""
     if isinstance(losses, Custom) or not all(isinstance(loss, Custom) for loss in losses):
-        raise InvalidInput("trusted_losses must be a list of losses.Custom. Found something else. List the losses.")
+        raise InvalidInput("trusted_losses must be a list of losses.Custom. Found another object. Give a list, such as [loss].")
     return tuple(losses)

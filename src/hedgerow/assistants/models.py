@@ -190,7 +190,7 @@ def coefficients_of(given: Mapping[str, Any], risk: GlmRisk) -> np.ndarray[Any, 
     classes = [str(label) for label in risk.universe[risk.target].labels] if risk.outputs else []
     if set(given) != set(names):
         raise InvalidInput(
-            f"coefficients must have exactly the {len(names)} features of the model. Found others. Use those that "
+            f"coefficients must have exactly the {len(names)} features of the model. Found other names. Use those that "
             "fit_model returns for the same columns."
         )
     theta = np.zeros((len(names), max(1, len(classes))))

@@ -120,7 +120,7 @@ class File:
         """Arguments of ``session.append`` for each appended block, in order."""
         listed = self.content.get("blocks", [])
         if not isinstance(listed, list) or not all(isinstance(each, dict) for each in listed):
-            raise InvalidInput(f"blocks must be tables in {self.path.name}. Found something else. Write [[blocks]].")
+            raise InvalidInput(f"blocks must be tables in {self.path.name}. Found a value that is no list of tables. Write [[blocks]] above each block.")
         return [self.block_arguments(each) for each in listed]
 
     def block_arguments(self, block: Mapping[str, Any]) -> dict[str, Any]:
@@ -329,7 +329,7 @@ def draft_cost(content: Mapping[str, Any]) -> tuple[float, float]:
     given = content.get("draft", {})
     found = [number(given.get(name, 0.0)) for name in ("epsilon", "delta")] if isinstance(given, Mapping) else []
     if len(found) != 2 or not all(0 <= each < float("inf") for each in found):
-        raise InvalidInput("[draft] must have the epsilon and delta that it cost. Found something else. Restore them.")
+        raise InvalidInput("[draft] must have the epsilon and delta that it cost. Found other keys or values. Restore what `hedgerow init` wrote.")
     return found[0], found[1]
 
 

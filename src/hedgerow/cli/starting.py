@@ -411,7 +411,7 @@ def _noted_block(file: File, block: Mapping[str, Any]) -> str:
         if tomllib.loads(text.encode().decode())["blocks"] == [block]:
             return text
     raise InvalidInput(
-        f"The name and the source of a block must be texts that {file.path.name} can hold. Found others. Rename them."
+        f"The name and the source of a block must be texts that {file.path.name} can hold. Found characters that a TOML file cannot hold. Rename the block or its file."
     )
 
 

@@ -50,7 +50,7 @@ class ServiceConnection:
         parts = urllib.parse.urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname or parts.username is not None or parts.query:
             raise InvalidInput(
-                "url must be the address of a service, without a token in it. Found another. For example https://data.example.org."
+                "url must be the address of a service, without a token in it. Found another kind of address. Give one such as https://data.example.org."
             )
         if parts.scheme == "http" and parts.hostname not in LOOPBACK:
             raise InvalidInput(
@@ -99,7 +99,7 @@ class ServiceConnection:
                 status, found, content = self._once(method, self._prefix + path, body, sent)
             except ssl.SSLCertVerificationError:
                 raise ServiceError(
-                    f"The certificate of {self._host!r} must be valid for this name. Found that it is not. Pass context= "
+                    f"The certificate of {self._host!r} must be valid for this name. Found a certificate that is not. Pass context= "
                     "if the service has an authority of its own."
                 ) from None
             except (OSError, http.client.HTTPException):

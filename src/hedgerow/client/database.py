@@ -82,7 +82,7 @@ def connect(url: str, token: str | None = None, **options: Any) -> RemoteConnect
     prefix, _, dataset = parts.path.rpartition("/")
     if parts.scheme != SCHEME or not parts.hostname or not dataset or parts.query or "@" in parts.netloc:
         raise InvalidInput(
-            "url must be hedgerow://host/dataset, without a token in it. Found another. Pass token=, or set HEDGEROW_TOKEN."
+            "url must be hedgerow://host/dataset, without a token in it. Found another kind of address. Pass token=, or set HEDGEROW_TOKEN."
         )
     scheme = "http" if parts.hostname in LOOPBACK else "https"
     return RemoteConnection(connect_to_service(f"{scheme}://{parts.netloc}{prefix}", token, dataset=dataset, **options))

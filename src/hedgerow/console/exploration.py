@@ -181,7 +181,7 @@ def _predicate(universe: Universe, name: str, cells: Sequence[int]) -> Any:
 
 def _column(universe: Universe, given: str) -> str:
     if not given.isascii() or not given.isdecimal() or len(given) > 6 or int(given) >= len(universe.names):
-        raise InvalidInput("A column must be one of the dataset. Found another number. Choose it on the page.")
+        raise InvalidInput("The column must be one of the dataset's columns. Found a number that stands for none. Choose a column on the page.")
     return str(universe.names[int(given)])
 
 
@@ -192,7 +192,7 @@ def _cells(given: str, size: int) -> list[int]:
         low, dash, high = part.partition("-")
         ends = (low, high) if dash else (low, low)
         if not all(end.isascii() and end.isdecimal() and len(end) < 9 and int(end) < size for end in ends):
-            raise InvalidInput("A filter must name cells of its column. Found others. Choose it on the page.")
+            raise InvalidInput("A filter must name cells of its column. Found cells of no such column. Choose the filter on the page.")
         found += range(int(ends[0]), int(ends[1]) + 1)
     return found
 

@@ -131,7 +131,7 @@ async def cap(asked: PageRequest) -> Response:
     """Limit what somebody may spend."""
     given = asked.form_field("epsilon").strip()
     if not CAP.fullmatch(given):
-        raise InvalidInput("A cap must be an ε, such as 0.1. Found another text. Correct it.")
+        raise InvalidInput("A cap must be an ε, such as 0.1. Found a text that is no number. Correct it.")
     await asked.call("set_cap", body={"who": asked.form_field("who").strip(), "epsilon": float(given)})
     return RedirectResponse(asked.url("budget"), 303)
 

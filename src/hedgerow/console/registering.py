@@ -88,13 +88,13 @@ async def _receive(asked: PageRequest, given: dict[str, str]) -> str:
     try:
         given.update(await asyncio.wait_for(form.read_fields(), seconds))
         if not hmac.compare_digest(given.get("form_key", "").encode(), asked.visit.form_key.encode()):
-            raise bad_request("A form must come from this console. Found another. Load the page again.", 403)
+            raise bad_request("A form must come from this console. Found a form of another page. Load the page again.", 403)
         if not form.file_name:
             raise bad_request("A file must be chosen. Found none. Choose one.", 422)
         service, token = asked.application.service, asked.visit.token
         made = await receive_upload(service, token, random_token(8), form.file_name, form.file())
     except TimeoutError:
-        raise bad_request("A form must arrive in time. Found that it does not. Send it again.", 408) from None
+        raise bad_request("The form must arrive completely within the time limit. Found an incomplete form. Send it again.", 408) from None
     except Refusal:
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(form.discard(DISCARDED), seconds)
@@ -323,7 +323,7 @@ def _budget(asked: PageRequest) -> dict[str, float]:
 def _number(asked: PageRequest, name: str) -> float:
     given = asked.form_field(name).strip()
     if not NUMBER.fullmatch(given) or math.isinf(float(given)):
-        raise InvalidInput(f"{name} must be a number, such as 0.5 or 1e-6. Found another text. Correct it.")
+        raise InvalidInput(f"{name} must be a number, such as 0.5 or 1e-6. Found a text that is no number. Correct it.")
     return float(given)
 
 

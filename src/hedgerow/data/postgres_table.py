@@ -99,7 +99,7 @@ def refuse_connection(failed: Exception) -> None:
     """Raise the error for a failure before any row was read, naming only its class."""
     if isinstance(failed, ImportError):
         raise DataUnavailable(
-            "The database's driver must be installed. Found that it is not. Install what Ibis needs for this database."
+            "The database's driver must be installed. Found no driver. Install what Ibis needs for this database."
         ) from None
     raise DataUnavailable(
         "The database must answer at its URL, before any row is read. "

@@ -204,7 +204,7 @@ def _require_declaration(columns: Columns) -> dict[str, Kind]:
     """Refuse a declaration of columns that is not a mapping from names to float, bool or str."""
     if not columns or not all(type(name) is str and kind in KINDS.values() for name, kind in columns.items()):
         raise InvalidInput(
-            "columns must give a name's type: float, bool or str. Found something else. For example {'age': float}."
+            "columns must be a mapping from each name to its type: float, bool or str. Found something else. For example {'age': float}."
         )
     return dict(columns)
 
@@ -237,7 +237,7 @@ def _require_private(folder: Path) -> None:
     about = folder.lstat()
     if not stat.S_ISDIR(about.st_mode) or about.st_uid != os.getuid() or stat.S_IMODE(about.st_mode) & 0o077:
         raise InvalidInput(
-            f"The folder of rows must be a folder that only its owner can open. Found {str(folder)!r} otherwise. "
+            f"The folder of rows must be one that nobody but its owner can open. Found {str(folder)!r} otherwise. "
             "Run chmod 700 on it, or name a new one."
         )
     if any(folder.iterdir()) and not (folder / MANIFEST).is_file():

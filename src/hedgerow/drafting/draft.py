@@ -156,11 +156,11 @@ def _account_for(budget: Budget, ledger: Ledger | None) -> Ledger:
         return Accountant(budget, slack=budget.delta / 2)
     if not isinstance(ledger, Ledger) or ledger.budget.neighbours != budget.neighbours:
         raise InvalidInput(
-            "ledger must be an account with the budget's neighbours. Found another. Pass one, or leave it out."
+            "ledger must be an account with the budget's neighbours. Found an account with other neighbours, or an object that is no account. Pass a fitting account, or leave it out."
         )
     if ledger.budget.pure != budget.pure:
         raise InvalidInput(
-            "ledger and budget must both have a delta, or neither. Found one of each. Give matching ones."
+            "ledger and budget must both have a delta, or neither. Found a delta in only one of them. Give both a delta, or both delta = 0."
         )
     if ledger.slack < budget.delta / 2 * (1 - 1e-12):
         raise InvalidInput(

@@ -115,7 +115,7 @@ def by_statistical_queries(
     matrix, labels = values.matrix(X), values.labels(y)
     if not isinstance(matrix, np.ndarray) or labels.size != matrix.shape[0] or not labels.size:
         raise InvalidInput(
-            "X must be a dense array with one row or more and one label for each. Found another. Check X."
+            "X must be a dense array with at least one row, and y must have one label for each row. Found other shapes. Check X and y."
         )
     names = [f"x{i}" for i in range(matrix.shape[1])]
     named = dataclasses.replace(loss, target="y", features=tuple(names), intercept=False)

@@ -115,8 +115,8 @@ class LinearModel(BaseEstimator):  # type: ignore[misc]
         told = [(each.pure, each.neighbours, each.rows_per_unit) for each in (theirs, self.budget)]
         if told[0] != told[1]:
             raise InvalidInput(
-                "budget must have the neighbours and rows_per_unit of the ledger's, and a delta of 0 where it has. "
-                "Found others. Match them."
+                "budget must have the same neighbours and rows_per_unit as the ledger's budget, and delta = 0 "
+                "if the ledger has delta = 0. Found a difference. Make them equal."
             )
         if self.budget.total > self.ledger.remaining * (1 + 1e-12):
             raise BudgetExceeded(
@@ -559,7 +559,7 @@ def code_labels(y: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.int64]:
             continue
         if number in numbered:
             raise InvalidInput(
-                f"classes must differ as numbers where they are numbers. Found {known[numbered[number]][1]!r} and "
+                f"Classes that are numbers must be different numbers. Found {known[numbered[number]][1]!r} and "
                 f"{label!r}. Join them, or give them names that are no numbers."
             )
         numbered[number] = code

@@ -33,8 +33,8 @@ def payer_of_units(payer: Payer, rows_per_unit: int | None) -> tuple[Payer, int]
     budget = getattr(ledger, "budget", None)
     if not isinstance(budget, Budget) or budget.per_unit(rows_per_unit) != budget:
         raise InvalidInput(
-            "The account that pays for persons must have the same rows_per_unit in its budget. Found another. Open "
-            "it with Budget(…, 'add-remove', rows_per_unit=…)."
+            "The account that pays for persons must have the same rows_per_unit in its budget. Found another "
+            "number. Open the account with Budget(…, 'add-remove', rows_per_unit=…)."
         )
     return payer, budget.rows_per_unit
 

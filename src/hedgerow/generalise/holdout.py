@@ -410,7 +410,7 @@ class Holdout(NotCopyable):
     def _pair_mean(self, total: Callable[[_HoldoutRows], int], guess: float | None, *, compared: bool) -> Score:
         """Return a mean over pairs of rows. It is not listed among the scores."""
         if self._held.n < 2:
-            raise InvalidInput("An AUC must be of at least two rows. Found 1. Hold out more.")
+            raise InvalidInput("An AUC must have at least two rows. Found 1. Hold out more.")
         metric = Metric("pairs", lambda y, predicted: predicted)
         told = None if guess is None else guess / 2  # in sums over n rows, which are at most n/2 for pairs
         found = self._score(
@@ -761,6 +761,5 @@ def _call_model(values: Callable[[], Any]) -> Any:
     except Exception:
         pass
     raise InvalidInput(
-        "A model and a metric must give every row a value. Found that they raised. "
-        "Try them on the training set, or score with by_row=True."
+        "A model and a metric must give every row a value. Found that one of them raised an error. Try both on the training set, or score with by_row=True."
     )

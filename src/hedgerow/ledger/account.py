@@ -80,7 +80,7 @@ def require_account(store: Store, block: int, budget: Budget, slack: float, boun
         )
     if (bound is None) != (record["table"] is None):
         raise InvalidInput(
-            "A ledger must be resumed as it was made: with a table, or without. Found the other. Use hr.open for a "
+            "A ledger must be resumed as it was made: with a table, or without. Found the other of the two. Use hr.open for a "
             "ledger with a table, and hedgerow.ledger.opened for one without."
         )
     if bound is not None:
@@ -104,7 +104,7 @@ def account_of(store: Store, block: int = 0) -> tuple[dict[str, Any], str]:
     line = next(iter(store.lines(upto=1)), None)
     if line is None or line.kind != replay.ACCOUNT:
         raise LedgerBroken(
-            "A ledger must begin with its account. Found something else. Restore the ledger from a copy."
+            "A ledger must begin with its account. Found another first line. Restore the ledger from a copy."
         )
     next(check_lines([line], Head()))
     appended = list(store.lines(kinds=(replay.BLOCK,)))

@@ -75,12 +75,12 @@ def notes_in(body: str) -> list[Note]:
     record = record_in_text(body)
     if record.get("v") != FORMAT:
         raise InvalidInput(
-            "A line of answers must be of a form that this version reads. Found another. Read the ledger with the "
+            "A line of answers must be of a form that this version reads. Found an unknown form. Read the ledger with the "
             "version that wrote it."
         )
     found = record.get("answers")
     if not isinstance(found, list) or not all(map(_is_note, found)):
-        raise LedgerBroken("A line of answers must have them whole. Found another. Restore the ledger from a copy.")
+        raise LedgerBroken("A line of answers must be complete. Found one that is not. Restore the ledger from a copy.")
     return found
 
 

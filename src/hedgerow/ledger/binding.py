@@ -81,7 +81,7 @@ def key_file() -> Path:
 def bound_record(binding: Binding) -> dict[str, str]:
     """Return a new ledger's record of its table: a random name, an identifier of the key, and the fingerprint."""
     if binding.fingerprint is None:
-        raise InvalidInput("A new ledger must be made with its table. Found none. Open the session on the table.")
+        raise InvalidInput("A new ledger must be opened on its table. Found no table. Open the session on the table.")
     name, key = secret(16).hex(), _key(make=True)
     return {"name": name, "key": _which(key), "table": _fingerprint(key, name, binding.fingerprint())}
 
@@ -111,7 +111,7 @@ def require_same(record: Mapping[str, Any], options: Mapping[str, str], wrote: s
     key = _key(make=False)
     if not hmac.compare_digest(str(record.get("key")), _which(key)):
         raise InvalidInput(
-            f"The key must be the one that the ledger was made with. Found another. Put the owner's key into {KEY} or "
+            f"The key must be the one that the ledger was made with. Found another key. Put the owner's key into {KEY} or "
             f"{key_file()}."
         )
     if binding.fingerprint is None:
@@ -119,7 +119,7 @@ def require_same(record: Mapping[str, Any], options: Mapping[str, str], wrote: s
     found = _fingerprint(key, str(record.get("name")), binding.fingerprint())
     if not hmac.compare_digest(str(record.get("table")), found):
         raise InvalidInput(
-            "A ledger must be resumed on the table that it was opened on. Found another. Open that table; a table that "
+            "A ledger must be resumed on the table that it was opened on. Found another table. Open the first one; a table that "
             "has changed needs a new ledger, whose budget adds to this one's."
         )
 
@@ -181,8 +181,8 @@ def _read(text: str, where: str) -> bytes:
         key = b""
     if len(key) < LEAST:
         raise InvalidInput(
-            f"The key in {where} must be at least {2 * LEAST} hexadecimal digits. Found something else. "
-            "Restore it, or remove it to have one made for new ledgers."
+            f"The key in {where} must be at least {2 * LEAST} hexadecimal digits. Found another text. Restore "
+            "the key. If no ledger needs it, remove it, and a new key is made."
         )
     return key
 

@@ -69,7 +69,7 @@ def record_in(line: Line, **needed: type | tuple[type, ...]) -> dict[str, Any]:
         )
     if not isinstance(record, dict) or "v" not in record or not all(_has(record, *field) for field in needed.items()):
         raise LedgerBroken(
-            f"Line {line.number} of the ledger must be what a line of its kind is. Found something else. Restore the ledger from a copy."
+            f"Line {line.number} of the ledger must have the form of its kind. Found another form. Restore the ledger from a copy."
         )
     return record
 
@@ -120,8 +120,8 @@ def released_number(line: Line, charges: int) -> int:
     number = int(record_in(line, number=int, private=bool)["number"])
     if not 0 <= number < charges:
         raise LedgerBroken(
-            f"Line {line.number} of the ledger must be a release of one of the {charges} charges before it. Found another. "
-            "Restore the ledger from a copy."
+            f"Line {line.number} of the ledger must be a release of one of the {charges} charges before it. Found "
+            "a release of another charge. Restore the ledger from a copy."
         )
     return number
 
@@ -131,7 +131,7 @@ def with_release(entry: Entry, line: Line) -> Entry:
     record = record_in(line, private=bool)
     if "released" not in record:
         raise LedgerBroken(
-            f"Line {line.number} of the ledger must say what came out. Found nothing. Restore the ledger from a copy."
+            f"Line {line.number} of the ledger must contain the released value. Found none. Restore the ledger from a copy."
         )
     value = read_value(record["released"])
     if isinstance(value, np.ndarray):

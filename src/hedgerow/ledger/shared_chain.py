@@ -49,8 +49,8 @@ class SharedChain:
         """Refuse to go on after a failed write."""
         if self._is_broken:
             raise LedgerUnavailable(
-                "A session must be opened again after its ledger failed in mid-write. Found one that was not. Open it "
-                "again: what was charged stays spent."
+                "A session whose ledger failed while it wrote must be opened again before it is asked. Found a "
+                "question to the old session. Open the session again: what was charged stays spent."
             )
 
     def require_clock(self) -> None:
@@ -75,7 +75,7 @@ class SharedChain:
             # Charges since the copy was made are known here, but not to sessions that open the copy.
             self.fail()
             raise LedgerUnavailable(
-                f"A ledger must have the lines that were written to it. Found another end: line {self.head.number} is "
+                f"A ledger must have the lines that were written to it. Found a different last line: line {self.head.number} is "
                 "missing or differs, as after a copy was restored. Nothing was released. Bring back the ledger that "
                 "this session wrote to."
             )

@@ -168,8 +168,9 @@ def _snapshot(store: Store, own: str) -> tuple[Head, dict[str, Any] | None]:
         *_, line = [None] if len(near) < 2 else [near[0], *check_lines(near[1:], near[0].head)]
         if line is None or line.kind != own or replay.record_in(line, sha256=str)["sha256"] != digest(text):
             raise LedgerBroken(
-                f"The snapshot at line {number} must be the one that was taken there. Found another. Restore the "
-                "ledger from a copy; without its snapshots it is read from its first line."
+                f"The snapshot at line {number} must be the one that was taken there. Found another snapshot. "
+                "Restore the ledger from a copy. A ledger without snapshots works too, but is read from its "
+                "first line."
             )
         found = line.head, parse(text)
     return found

@@ -43,7 +43,7 @@ def verify(store: Store, head: Head | str | None = None) -> Head:
         last = line.head
         if (line.number == 1) != (line.kind == replay.ACCOUNT):
             raise LedgerBroken(
-                "A ledger must begin with its account, and have one. Found something else. Restore it from a copy."
+                "A ledger must begin with its account, and have only one. Found another first line, or a second account. Restore it from a copy."
             )
         kind, block = replay.kind_and_block(line.kind)
         if kind == replay.CHARGE:
@@ -56,7 +56,7 @@ def verify(store: Store, head: Head | str | None = None) -> Head:
     for number, _ in store.snapshots():
         if snapshots.get(number) != digest(store.snapshot(number)):
             raise LedgerBroken(
-                f"The snapshot at line {number} must be the one that was taken there. Found another. Restore the "
+                f"The snapshot at line {number} must be the one that was taken there. Found another snapshot. Restore the "
                 "ledger from a copy."
             )
     if not seen:
@@ -70,7 +70,7 @@ def verify(store: Store, head: Head | str | None = None) -> Head:
 def _is_charge(line: Line, number: int) -> int:
     if replay.record_in(line, number=int)["number"] != number:
         raise LedgerBroken(
-            f"Line {line.number} of the ledger must be charge {number}. Found another. Restore it from a copy."
+            f"Line {line.number} of the ledger must be charge {number}. Found another line. Restore it from a copy."
         )
     return 1
 

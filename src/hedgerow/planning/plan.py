@@ -107,7 +107,7 @@ def plan(
     >>> hr.plan(budget=hr.Budget(1, 1e-9), solve_for="queries", **facts).best.solution  # doctest: +SKIP
     """
     if not isinstance(universe, Universe) or not isinstance(budget, Budget):
-        raise InvalidInput("A plan must have universe= and budget=. Found something else. Declare them as for hr.open.")
+        raise InvalidInput("A plan must have universe= and budget=. Found none, or other types. Give both, as to hr.open.")
     n = None if rows is None else whole("rows", rows)
     wanted = None if accuracy is None else number(accuracy)
     β = number(beta)
@@ -170,7 +170,7 @@ def _questions(workload: Any, universe: Universe) -> tuple[Workload | list[Query
     asked = list(workload)
     if not all(isinstance(query, Query) for query in asked):
         raise InvalidInput(
-            "The workload of a plan must be counts, tables, means or minimizations. Found something else. Give questions."
+            "The workload of a plan must be counts, tables, means or minimizations. Found another object in it. Give such questions only."
         )
     if not asked:
         raise InvalidInput("workload must have at least one question. Found none. Give questions, or leave it out.")

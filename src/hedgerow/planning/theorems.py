@@ -412,7 +412,7 @@ def _problem(question: BoundMinimize, g: Goal) -> Problem:
     """Return the public facts of a fit of the question's loss to n rows, as coded by the universe."""
     risk = question.risk.glm
     if risk is None or not isinstance(risk.loss, Loss):
-        raise InvalidInput("The loss must be one of hedgerow.losses. Found another. Ask it of a session.")
+        raise InvalidInput("The loss must be one of hedgerow.losses. Found another loss. Ask a session to minimize it.")
     return describe_problem(
         _whole(g.rows), question.risk.dimension, loss=risk.loss, over=question.over, budget=g.budget,
         row_bound=risk.features.row_norm_bound, label_bound=float(abs(risk.labels).max()),

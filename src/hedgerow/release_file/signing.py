@@ -60,8 +60,7 @@ def private_key(key: PrivateKey) -> Any:
         found = None
     if not isinstance(found, ed25519.Ed25519PrivateKey):
         raise InvalidInput(
-            "key must be an Ed25519 private key in PEM form, without a password. Found another. "
-            "Make one: openssl genpkey -algorithm ed25519 -out owner.pem."
+            "key must be an Ed25519 private key in PEM form, without a password. Found another key. Make one: openssl genpkey -algorithm ed25519 -out owner.pem."
         )
     return found
 
@@ -80,7 +79,7 @@ def public_key(key: PublicKey) -> Any:
         found = None
     if not isinstance(found, ed25519.Ed25519PublicKey):
         raise InvalidInput(
-            "key must be an Ed25519 public key in PEM form, or its 64 hexadecimal digits. Found another. "
+            "key must be an Ed25519 public key in PEM form, or its 64 hexadecimal digits. Found another key. "
             "Make one: openssl pkey -in owner.pem -pubout -out owner.pub."
         )
     return found

@@ -254,7 +254,7 @@ class Application:
                     read_body(request, self.settings.limits.body), self.settings.limits.body_seconds
                 )
             except TimeoutError:
-                raise bad_request("The body must arrive in time. Found that it does not. Send it again.", 408) from None
+                raise bad_request("The body must arrive completely within the time limit. Found an incomplete body. Send it again.", 408) from None
             call = Call(
                 self.service, token, identity, decode_body(endpoint, request, body), request.query_params,
                 request.path_params, request.headers.get("accept", ""), request.is_disconnected,

@@ -85,6 +85,6 @@ def _require_same_format(path: Path, source: Source, place: Place) -> hr.Csv | N
     is_parquet = place.path is not None and kind_of(place.path.name) == ".parquet"
     if source.csv() is not None or (given and is_parquet):
         raise InvalidInput(
-            "A block must have the format of the first table. Found another. Convert it, and leave the format out."
+            "A block must have the format of the first table. Found another format. Convert the file, and leave the format out."
         )
     return hr.Csv(**given) if given and place.table is None else None

@@ -110,7 +110,7 @@ class ApprovalStore:
         )
         if waiting >= WAITING:
             raise InvalidInput(
-                f"At most {WAITING} purchases of one person may wait for an owner. Found as many. Wait until some are decided."
+                f"At most {WAITING} purchases of one person may wait for an owner. Found that many already. Wait until some are decided."
             )
         made = Approval(
             random_token(8), dataset, token.analyst, token.person, asked[:LONGEST], within, cost, share, "pending", now,
@@ -140,7 +140,7 @@ class ApprovalStore:
             found = self.find(identity)
             if found is None or (datasets is not None and found.dataset not in datasets):
                 raise InvalidInput(
-                    "The id must be that of a purchase that waits. Found another. `hedgerow approvals list` shows them."
+                    "The id must be that of a purchase that waits. Found another id. `hedgerow approvals list` shows them."
                 )
             if found.state not in (("pending",) if is_approved else ("pending", "approved")):
                 raise InvalidInput(

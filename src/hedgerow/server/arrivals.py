@@ -16,7 +16,7 @@ def require_host(request: Request, hosts: Sequence[str]) -> None:
     is_with_port = name in hosts and port.isascii() and port.isdigit()
     if host not in hosts and not is_with_port:
         raise bad_request(
-            "Host must be a name of this service. Found another. Use the address that its owner gave.", 421
+            "Host must be a name of this service. Found another name. Use the address that its owner gave.", 421
         )
     origin = request.headers.get("origin")
     if origin is not None and request.method not in ("GET", "HEAD"):

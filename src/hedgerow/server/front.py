@@ -195,7 +195,7 @@ def front(settings: Settings, token: str = "") -> Starlette:
     async def _answer(request: Request, identity: str) -> Response:
         require_host(request, settings.hosts)
         if request.method not in METHODS:
-            raise bad_request(f"The method must be one of {', '.join(METHODS)}. Found another. Use one of these.", 405)
+            raise bad_request(f"The method must be one of {', '.join(METHODS)}. Found another method. Use one of these.", 405)
         path = request.url.path.removeprefix(settings.prefix)
         if path == "/v1/health":
             return JSONResponse({"status": "ok"})
@@ -209,7 +209,7 @@ def front(settings: Settings, token: str = "") -> Starlette:
         try:
             body = await asyncio.wait_for(read_body(request, settings.limits.body), settings.limits.body_seconds)
         except TimeoutError:
-            raise bad_request("The body must arrive in time. Found that it does not. Send it again.", 408) from None
+            raise bad_request("The body must arrive completely within the time limit. Found an incomplete body. Send it again.", 408) from None
         try:
             own = None if answers is None else await answers.serve(request, path, body, identity)
             return await _hand_on(request, body) if own is None else own

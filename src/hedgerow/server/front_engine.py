@@ -144,5 +144,5 @@ def _item_of(asked: AdmissionRequest) -> msgspec.Raw:
         text = msgspec.json.encode(asked)
         msgspec.json.decode(text, type=AdmissionRequest)
     except (msgspec.MsgspecError, UnicodeError):
-        raise bad_request("A request must be text in UTF-8 of a usual length. Found another. Correct it.") from None
+        raise bad_request("A request must be UTF-8 text within the limits of length. Found another request. Correct it.") from None
     return msgspec.Raw(text)

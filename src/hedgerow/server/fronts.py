@@ -124,10 +124,10 @@ class FrontEndpoints:
             given = await asyncio.wait_for(read_body(request, LARGEST), self._service.limits.body_seconds)
             return msgspec.json.decode(given, type=kind)
         except TimeoutError:
-            raise bad_request("The body must arrive in time. Found that it does not. Send it again.", 408) from None
+            raise bad_request("The body must arrive completely within the time limit. Found an incomplete body. Send it again.", 408) from None
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             raise bad_request(
-                "A front's message must have its form. Found another. Use one version everywhere."
+                "A message from a front must have the form that this version sends. Found another form. Run the same version of hedgerow on the engine and all fronts."
             ) from None
 
     # The public state
@@ -155,7 +155,7 @@ class FrontEndpoints:
         try:
             proposed = await asyncio.to_thread(read_proposed, given.answers, dataset.session.universe)
         except HedgerowError:
-            raise bad_request("A front's answers must be a line of a ledger. Found another. Use one version everywhere.") from None  # fmt: skip
+            raise bad_request("Answers from a front must be a line of a ledger. Found another form. Run the same version of hedgerow on the engine and all fronts.") from None  # fmt: skip
         published = dataset.published
         if published is not None:
             await dataset.shared.read(published)

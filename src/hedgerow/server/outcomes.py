@@ -123,6 +123,6 @@ def request_digest(key: str, method: str, path: str, body: bytes) -> bytes:
     """Return the digest of a request, and refuse a key of another form."""
     if not key.isascii() or not key.isprintable() or not 0 < len(key) <= LONGEST:
         raise bad_request(
-            f"Idempotency-Key must be up to {LONGEST} printable ASCII characters. Found another. Use a UUID."
+            f"Idempotency-Key must be up to {LONGEST} printable ASCII characters. Found another value. Use a UUID."
         )
     return hashlib.sha256(b"\0".join([method.encode(), path.encode(), body])).digest()

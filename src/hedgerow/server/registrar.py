@@ -117,7 +117,7 @@ class Registrar:
         found = self.store.find(identity)
         unknown = [name for name in (*columns, *left_out) if name not in found.columns]
         if unknown:
-            raise InvalidInput("columns must be those of the table. Found another. Look at the registration again.")
+            raise InvalidInput("columns must be those of the table. Found another name. Look at the registration again.")
         declared = {name: None if given is None else _check_declaration(name, given) for name, given in columns.items()}
         notes = {name: note for name, note in found.notes.items() if columns.get(name, found.columns[name]) == found.columns[name]}  # fmt: skip
         return self.store.change(
@@ -137,7 +137,7 @@ class Registrar:
             earlier = self._spent_on(marks, found)
             if earlier != (0.0, 0.0) and price.neighbours != self._neighbors_of(marks, found):
                 raise InvalidInput(
-                    "neighbours must be those of the earlier draft of this table. Found others. Keep them."
+                    "neighbours must be those of the earlier draft of this table. Found other neighbours. Leave them as they were."
                 )
             cost = sum_costs([found.draft, (price.epsilon, price.delta)])
             paid = self.store.change(
@@ -196,7 +196,7 @@ class Registrar:
         await self.require_new(marks, found.id)
         draft = self._spent_on(marks, found)
         if draft != (0.0, 0.0) and budget.neighbours != self._neighbors_of(marks, found):
-            raise InvalidInput("neighbours must be those of the draft that was paid for. Found others. Keep them.")
+            raise InvalidInput("neighbours must be those of the draft that was paid for. Found other neighbours. Leave them as they were.")
         budget_after(budget, draft)
         hr.Practical(reserve=reserve)
         await self._require_other_fingerprint(place, found, universe)
@@ -345,7 +345,7 @@ class Registrar:
         found = next((each for each in self.store.list() if each.name == name and each.state == "open"), None)
         path = self._settings.datasets.get(name) if found is None else self.folder(found) / NAME
         if path is None or not path.is_file():
-            raise InvalidInput("The dataset must have a file. Found one without. Register its table.")
+            raise InvalidInput("The dataset must have a file. Found a dataset without one. Register its table.")
         return path, found
 
     def _marks_of_file(self, path: Path) -> tuple[str, ...]:

@@ -92,7 +92,7 @@ class RegistrationStore:
             ((drafts,),) = self._registry.rows("SELECT count(*) FROM registrations WHERE state = 'draft'")
             if drafts >= MOST_DRAFTS:
                 raise InvalidInput(
-                    f"At most {MOST_DRAFTS} registrations may be unfinished. Found as many. Give some up."
+                    f"At most {MOST_DRAFTS} registrations may be unfinished. Found that many already. Finish some, or give them up."
                 )
             made = Registration(random_token(8), name, source, person, self._now(), **facts)
             self._registry.write("INSERT INTO registrations VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", _row(made))
@@ -103,7 +103,7 @@ class RegistrationStore:
         if not NAME.fullmatch(name):
             raise InvalidInput(
                 "The name of a dataset must be up to 64 letters, digits, '-' and '_', and begin with a letter or a digit. "
-                "Found another. Choose a short name."
+                "Found another name. Choose a short name."
             )
         names = [each.name for each in self.list() if each.state != "dropped"] + list(taken)
         if name.lower() in (each.lower() for each in names):  # some disks do not tell them apart

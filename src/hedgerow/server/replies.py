@@ -52,7 +52,7 @@ def decode_body(endpoint: Endpoint, request: Request, body: bytes) -> Any:
         return None
     media = request.headers.get("content-type", "application/json").partition(";")[0].strip().lower()
     if media != "application/json":
-        raise bad_request("Content-Type must be application/json. Found another. Send JSON.", 415)
+        raise bad_request("Content-Type must be application/json. Found another type. Send JSON.", 415)
     try:
         return msgspec.json.decode(body, type=endpoint.body)
     except msgspec.ValidationError as wrong:

@@ -249,7 +249,7 @@ def _file_of(name: str, given: Any) -> str:
             f"The name of a dataset must be letters, digits, '-' and '_', at most 64. Found {name!r}. Rename it."
         )
     if not isinstance(given, Mapping):
-        raise InvalidInput(f"[datasets.{name}] must be a table. Found something else. Write file = … below it.")
+        raise InvalidInput(f"[datasets.{name}] must be a table. Found a value that is no table. Write file = … below it.")
     _require_keys(given, ("file", "approve_above", "approval_days", "head"), f"[datasets.{name}]")
     if "approval_days" in given and "approve_above" not in given:
         raise InvalidInput(

@@ -81,7 +81,7 @@ def read_proposed(body: str, universe: Universe) -> list[tuple[str, GivenAnswer]
     for note in notes_in(body):
         bound, estimate = answer_in(note, universe)
         if isinstance(bound, BlocksQuestion) or (getattr(bound, "is_number", False) and np.ndim(estimate.value)):
-            raise InvalidInput("A front's answer must have the form of its question. Found another. Use one version.")
+            raise InvalidInput("A front's answer must have the form of its question. Found another form. Run the same version of hedgerow on the engine and all fronts.")
         check_estimate(universe, bound, estimate)  # else every purchase would fail on it, and so would the next start
         name = name_of(bound)
         if name is not None:

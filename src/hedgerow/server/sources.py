@@ -137,12 +137,12 @@ class SourceList:
 
     def _root(self, name: str) -> Path:
         if name not in self._rule.roots:
-            raise InvalidInput("root must be one of the service's file. Found another. GET /v1/sources lists them.")
+            raise InvalidInput("root must be a name that the service's file lists. Found another name. GET /v1/sources lists them.")
         return self._rule.roots[name].resolve()
 
     def _table(self, source: Source) -> Place:
         if source.database not in self._rule.databases:
-            raise InvalidInput("database must be one of the service's file. Found another. GET /v1/sources lists them.")
+            raise InvalidInput("database must be a name that the service's file lists. Found another name. GET /v1/sources lists them.")
         if not source.table or len(source.table) > 200 or not source.table.isprintable() or source.csv() is not None:
             raise InvalidInput(
                 "A database must come with the name of a table, and without the format of a text file. Found other fields. Correct them."

@@ -39,7 +39,7 @@ async def create_token(call: Call) -> Reply:
         given.datasets is None or not set(given.datasets) <= set(call.token.datasets)
     ):
         raise InvalidInput(
-            "datasets must be among those of the owner's own token. Found others. Name datasets of this token."
+            "datasets must be among those of the owner's own token. Found other datasets. Name datasets of this token."
         )
     unknown = set(given.datasets or ()) - set(call.service.datasets)
     if unknown:

@@ -127,12 +127,12 @@ class Uploads:
                     break
                 except TimeoutError:
                     raise bad_request(
-                        "An upload must go on arriving. Found that it stopped. Send it again.", 408
+                        "An upload must arrive without long pauses. Found that it stopped. Send it again.", 408
                     ) from None
                 size += len(part)
                 if size > self._rule.upload:
                     raise bad_request(
-                        f"An upload must have at most {self._rule.upload:,} bytes. Found more. Put the file into a root.",
+                        f"An upload must have at most {self._rule.upload:,} bytes. Found a larger file. Put the file into a root.",
                         413,
                     )
                 if len(start) < LONGEST_START:
@@ -157,7 +157,7 @@ class Uploads:
         if code != 0:
             raise bad_request(
                 f"An upload must be a readable file of its kind with at most {self._rule.unpacked:,} bytes of content. Found "
-                "that it is not. Check it, or put it into a root.",
+                "a file that is larger or cannot be read. Check the file, or put it into a root.",
                 422,
             )
 

@@ -131,8 +131,8 @@ class Progress:
         opened, payer = self.opened_by
         if payer is not ledger or (opened is not config and opened != config):
             raise InvalidInput(
-                "An open round must go on with the sparse vector and the account that opened it. Found another of "
-                "the two. Start with a new Progress."
+                "An open round must go on with the sparse vector and the account that opened it. Found another "
+                "sparse vector or account. Start with a new Progress."
             )
 
 

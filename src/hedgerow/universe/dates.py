@@ -233,7 +233,7 @@ def first_days(low: int, high: int, by: Any) -> list[int]:
     if high < low:
         raise InvalidInput(f"Dates must have low <= high. Found ({date_of(low)}, {date_of(high)}). Swap the two ends.")
     if by in ("day", "week") and high - low >= MOST_BINS:
-        raise InvalidInput(f"Dates must have at most {MOST_BINS} bins. Found more. Use longer ones.")
+        raise InvalidInput(f"Dates must have at most {MOST_BINS} bins. Found more bins. Use longer bins.")
     if by == "day":
         return list(range(low, high + 1))
     if by == "week":

@@ -124,7 +124,7 @@ def _attribute(name: str, given: Any) -> Attribute:
     try:
         options = {option: _plain(value) for option, value in options.items()}
         if kind is Integers and options.get("high", 0) - options.get("low", 0) >= MOST_CELLS:
-            raise InvalidInput(f"Integers must have at most {MOST_CELLS} cells. Found more. Use a Range.")
+            raise InvalidInput(f"Integers must have at most {MOST_CELLS} cells. Found more cells. Use a Range.")
         if kind is Range and not 0 < options.get("bins", 1) <= MOST_CELLS:
             raise InvalidInput(f"bins must be between 1 and {MOST_CELLS}. Found {options['bins']!r}. Use fewer.")
         for option in ("other", "missing"):

@@ -82,7 +82,7 @@ class Categories(Attribute):
             spaces = "exact" if alike else "strip"
         if len({spelling(text, spaces, case) for text in texts}) < len(texts):
             raise InvalidInput(
-                f"Categories must differ by more than spaces={spaces!r} and case={case!r} ignore. "
+                f"Categories must differ in more than what spaces={spaces!r} and case={case!r} ignore. "
                 "Found two that do not. Remove one, or declare that the difference matters."
             )
         super().__init__(with_extras(labels, missing, other), None, other, False, missing)

@@ -234,7 +234,7 @@ def _norm(query: Linear) -> float:
 def _event(budget: Budget, scale: float, *, alone: bool) -> Laplace | Gaussian:
     """Return noise of this scale on one count, or on a whole marginal."""
     if not scale > 0:
-        raise InvalidInput("within must be an error that noise can have. Found less. Ask for a wider bar.")
+        raise InvalidInput("within must be at least the smallest error that noise on a grid can have. Found a smaller one. Ask for a wider bar.")
     if budget.pure:
         return Laplace(budget.linear() if alone else budget.marginal_l1(), scale)
     distance = budget.linear() if alone else budget.marginal_l2()
