@@ -114,7 +114,7 @@ REFUSED: dict[str, tuple[Callable[[Desk], Any], str]] = {
     "another spelling of an umlaut": (lambda d: d.ask(hr.count(region="U\u0308bersee")), "Did you mean 'Übersee'"),
     "half a character": (lambda d: d.ask(hr.count(region="\ud800")), "declares"),
     "NaN where it has no cell": (lambda d: d.ask(hr.count(age=float("nan"))), "declares.*Found None"),
-    "an error below all noise": (lambda d: d.session.price(F, within=1e-300), "within must be an error that noise can have"),
+    "an error below all noise": (lambda d: d.session.price(F, within=1e-300), "within must be at least the smallest error"),
     "an answer equal to a number": (lambda d: d.ask(F) == 0.5, "== with a number"),
     "windows in SQL": (lambda d: d.sql("SELECT count(*) / sum(count(*)) OVER () FROM data"), r"ask marginal\('sex'\)"),
     "distinct values in SQL": (lambda d: d.sql("SELECT count(DISTINCT sex) FROM data"), "which of them occur is private"),

@@ -62,7 +62,7 @@ def warn(former: str, new: str, stacklevel: int) -> None:
 
 
 def find_moved(former: str) -> ModuleType | None:
-    """Import a module by its former name below hedgerow, with a warning at the caller's caller; None for another name."""
+    """Import a module by its former name below hedgerow, and warn at the caller's caller; None for other names."""
     new = new_name(former)
     if new is None:
         return None

@@ -42,8 +42,8 @@ def require(what: str, seconds: float, way_out: str) -> None:
     hours = most_hours()
     if seconds > 3600 * hours:
         raise TooLarge(
-            f"{what} must take at most {hours:g} hours on a fast core. Found about {format_duration(seconds)}. {way_out}, or "
-            f"set {VARIABLE} to more hours."
+            f"{what} must take at most {hours:g} hours on a fast core. Found about {format_duration(seconds)}. "
+            f"{way_out}, or set {VARIABLE} to more hours."
         )
 
 

@@ -39,8 +39,8 @@ def write_spaced(record: Json) -> str:
 def readable(record: Json, *, indent: int = 2, ascii_only: bool = False, infinities: bool = False) -> str:
     """Return the text of a record for people and other programs, one field a line.
 
-    A value of a type that JSON does not have is written as its ``str``. With ``infinities``, numbers that are not finite
-    are written as ``Infinity`` and ``NaN``, which ``parse`` reads but other programs may not.
+    A value of a type that JSON does not have is written as its ``str``. With ``infinities``, numbers that are not
+    finite are written as ``Infinity`` and ``NaN``, which ``parse`` reads but other programs may not.
     """
     return json.dumps(record, allow_nan=infinities, indent=indent, ensure_ascii=ascii_only, default=str)
 

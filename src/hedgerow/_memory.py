@@ -103,9 +103,9 @@ def require_libraries() -> None:
             importlib.import_module(name)
     except (ImportError, OSError, MemoryError):
         raise TooLarge(
-            f"RLIMIT_AS must be at least {format_bytes(_reserved_bytes())}, for libraries alone. Found {format_bytes(addresses)}, or "
-            "less that is free. Raise it, or reserve less: set ARROW_DEFAULT_MEMORY_POOL=system, MALLOC_ARENA_MAX=1 "
-            "and OPENBLAS_NUM_THREADS=1 before Python starts."
+            f"RLIMIT_AS must be at least {format_bytes(_reserved_bytes())}, for libraries alone. Found "
+            f"{format_bytes(addresses)}, or less that is free. Raise it, or reserve less: set "
+            "ARROW_DEFAULT_MEMORY_POOL=system, MALLOC_ARENA_MAX=1 and OPENBLAS_NUM_THREADS=1 before Python starts."
         ) from None
 
 
@@ -166,8 +166,8 @@ def require(what: str, cells: int, each: int, way_out: str, unit: str = "cells")
     limit = in_force()
     if cells * each > limit:
         raise TooLarge(
-            f"{what} must be at most {limit // each} {unit}, {format_bytes(limit)} of memory. Found {cells} {unit}, about "
-            f"{format_bytes(cells * each)}. {way_out}, or raise limit= where there is more memory."
+            f"{what} must be at most {limit // each} {unit}, {format_bytes(limit)} of memory. Found {cells} {unit}, "
+            f"about {format_bytes(cells * each)}. {way_out}, or raise limit= where there is more memory."
         )
 
 
@@ -176,8 +176,8 @@ def require_bytes(what: str, size: int, way_out: str) -> None:
     limit = in_force()
     if size > limit:
         raise TooLarge(
-            f"{what} must take at most {format_bytes(limit)} of memory. Found about {format_bytes(size)}. {way_out}, or raise "
-            "limit= where there is more memory."
+            f"{what} must take at most {format_bytes(limit)} of memory. Found about {format_bytes(size)}. {way_out}, "
+            "or raise limit= where there is more memory."
         )
 
 
@@ -204,9 +204,9 @@ def require_values(sizes: Mapping[str, int]) -> None:
     if total * VALUE > limit:
         widest = max(sizes, key=sizes.__getitem__)
         raise TooLarge(
-            f"The values of all attributes must be at most {limit // VALUE} in all, {format_bytes(limit)} of memory. Found "
-            f"{total}, about {format_bytes(total * VALUE)}, of which {widest!r} has {sizes[widest]}. Declare it in bins, as "
-            "in Range(low, high, bins=1000), or raise limit= where there is more memory."
+            f"The values of all attributes must be at most {limit // VALUE} in all, {format_bytes(limit)} of memory. "
+            f"Found {total}, about {format_bytes(total * VALUE)}, of which {widest!r} has {sizes[widest]}. Declare it "
+            "in bins, as in Range(low, high, bins=1000), or raise limit= where there is more memory."
         )
 
 

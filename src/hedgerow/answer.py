@@ -132,8 +132,8 @@ class Answer:
     def interval(self) -> tuple[Any, Any] | None:
         """Interval that contains the truth, together with all other answers, with probability 1 − β.
 
-        None if nothing bounds the error, and for a convex question, whose error is no distance of θ. One end is infinite
-        if only the other is bounded.
+        None if nothing bounds the error, and for a convex question, whose error is no distance of θ. One end is
+        infinite if only the other is bounded.
         """
         if self.query.is_convex or (self.error is None and self.lower is None and self.upper is None):
             return None
@@ -449,7 +449,7 @@ class Answer:
         return f" ({', '.join([*said, self.source, f'cost {self.cost:.3g}' if self.cost else 'free'])})"
 
     def _reaches_zero(self) -> Any:
-        """Return True where the bar is wider than the value, so that it says little: where it reaches 0, or is unknown."""
+        """Return True for cells whose bar says little: it reaches 0, or is unknown."""
         value, ends = np.asarray(self.value, float), self.interval
         if ends is None:
             return np.ones(value.shape, bool)

@@ -7,7 +7,8 @@
 bound, and fitting again costs nothing. ``fit(["age"], "smoker")`` names other columns. Features are those of the
 universe. A number, in your frame too, is replaced by the representative of its bin and standardized by public bounds to
 [−1, 1]. Categories, and the attributes named in ``onehot``, get one column per value but the first, their reference
-(``coding="full"`` keeps all). ``coef_`` refers to these columns, which ``coef_names_`` lists. Predictions are in the units of the target.
+(``coding="full"`` keeps all). ``coef_`` refers to these columns, which ``coef_names_`` lists. Predictions are in the
+units of the target.
 
 Within ``Pipeline``, ``cross_val_score`` and ``GridSearchCV`` scikit-learn passes a part of a frame to ``fit``. A model
 whose target was named at construction accepts that: the columns of the frame are the features if none were named, and
@@ -17,8 +18,8 @@ best there. Without a frame of your own, score on ``session.synthetic()``. Searc
 (``n_jobs=None``), because a session cannot leave its process.
 
 After ``fit``: ``coef_``, ``intercept_``, ``coefficients_`` (a frame with an interval for every coefficient and what it
-rests on), ``error_bound_`` (a bound on the excess risk at the session's 1 − β, or None if nothing public bounds it), and
-``source_`` and ``cost_`` as in the answer. ``effects()`` gives mean predictions by the values of each feature, and
+rests on), ``error_bound_`` (a bound on the excess risk at the session's 1 − β, or None if nothing public bounds it),
+and ``source_`` and ``cost_`` as in the answer. ``effects()`` gives mean predictions by the values of each feature, and
 ``calibration()`` of a logistic regression predicted beside observed shares, both free.
 
 The checks of scikit-learn for parameters, cloning, tags and repr apply. Those that fit on arrays do not: the data
@@ -108,7 +109,8 @@ class _Bound(BaseEstimator):  # type: ignore[misc]
     def _require_session(self) -> None:
         if not isinstance(self.session, EstimatorSession):
             raise InvalidInput(
-                f"session must be a session, a release or a connection. Found {type(self.session).__name__}. Use hr.open, hr.load or hr.connect."
+                f"session must be a session, a release or a connection. Found {type(self.session).__name__}. Use "
+                "hr.open, hr.load or hr.connect."
             )
 
     def _ask(self, loss: Loss, over: ConvexSet) -> Answer:
@@ -213,7 +215,7 @@ class _Linear(_Bound):
         return features, target
 
     def _with_plain_names(self, X: Any) -> Any:
-        """Return a frame without the prefixes that a ``ColumnTransformer`` puts before names, as in ``numbers__age``."""
+        """Return a frame without the prefixes that a ``ColumnTransformer`` adds to names, as in ``numbers__age``."""
         known = self.session.universe.names
         ends = {name: name.rpartition("__")[2] for name in map(str, getattr(X, "columns", ())) if name not in known}
         renamed = {name: end for name, end in ends.items() if end in known}
@@ -231,8 +233,8 @@ class _Linear(_Bound):
         if isinstance(X, np.ndarray):
             if X.ndim != 2 or X.shape[1] != len(names):
                 raise InvalidInput(
-                    f"X must have one column for each of the features {', '.join(names) or '(none)'}. Found an array of "
-                    f"shape {X.shape}. {WITHOUT_SCALING}"
+                    f"X must have one column for each of the features {', '.join(names) or '(none)'}. Found an array "
+                    f"of shape {X.shape}. {WITHOUT_SCALING}"
                 )
             X = {name: X[:, i] for i, name in enumerate(names)}
         for name in names:
@@ -291,8 +293,8 @@ class _Linear(_Bound):
         found = getattr(self.session, "hypothesis", None)
         if found is None:
             raise InvalidInput(
-                f"The session must have its hypothesis here. Found {type(self.session).__name__}. Use a session, or the "
-                "service's release file with hr.load."
+                f"The session must have its hypothesis here. Found {type(self.session).__name__}. Use a session, or "
+                "the service's release file with hr.load."
             )
         return found
 
@@ -474,7 +476,8 @@ class LogisticRegression(_Classifier):
         Returns
         -------
         DataFrame
-            ``share`` of the records, the mean ``predicted`` probability of the second class, and its ``observed`` share.
+            ``share`` of the records, the mean ``predicted`` probability of the second class, and its ``observed``
+            share.
 
         Raises
         ------

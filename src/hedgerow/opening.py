@@ -101,8 +101,9 @@ def open(
         Custom losses that may be minimized on the data, where their functions see private values. List only functions
         that the owner has read. Any other custom loss is answered from the hypothesis alone.
     keep_rows : bool, path or RowStore
-        Keep the raw values too, so that ``hr.statistic`` and ``sample_yes_no`` can sample a few random rows: a folder that only
-        the owner can open, in which a store that still fits is reused, or True for temporary files (docs/sampling.md).
+        Keep the raw values too, so that ``hr.statistic`` and ``sample_yes_no`` can sample a few random rows: a folder
+        that only the owner can open, in which a store that still fits is reused, or True for temporary files
+        (docs/sampling.md).
     ledger : Ledger or str, optional
         Record of every charge and every release. Default: in memory. A URL, ``sqlite:///people.ledger`` or
         ``postgresql://…``, names a durable ledger: the same call resumes it, and processes share it (docs/ledger.md). A
@@ -122,8 +123,8 @@ def open(
         Show what is being done. Default: on a terminal and in a notebook.
     **options
         Options of a profile that is given by name: ``queries``, ``beta`` and ``workload`` of either; ``guard``,
-        ``reserve``, ``model_cells`` and ``pay_for_hits`` of ``hr.Practical``; ``alpha`` of ``hr.Theory``. ``hr.open(…, reserve=0.1)``
-        means ``hr.open(…, profile=hr.Practical(reserve=0.1))``.
+        ``reserve``, ``model_cells`` and ``pay_for_hits`` of ``hr.Practical``; ``alpha`` of ``hr.Theory``. ``hr.open(…,
+        reserve=0.1)`` means ``hr.open(…, profile=hr.Practical(reserve=0.1))``.
 
     Returns
     -------
@@ -341,8 +342,8 @@ def _warn_of_another_fit(account: Ledger) -> None:
     if account.earlier_fit is not None:
         warnings.warn(
             f"The fit of a ledger should be the one that it was begun with. Found fit {FIT_VERSION}, where the ledger "
-            f"notes fit {account.earlier_fit[:40]}. Recorded answers repeat; new ones follow fit {FIT_VERSION}, and may "
-            "differ from what the earlier fit would have answered.",
+            f"notes fit {account.earlier_fit[:40]}. Recorded answers repeat; new ones follow fit {FIT_VERSION}, and "
+            "may differ from what the earlier fit would have answered.",
             FitChangedWarning,
             stacklevel=4,
         )
@@ -563,7 +564,10 @@ def _read_source(
     """Read the source into a data source, and check and warn by public facts."""
     data = source if isinstance(source, DataSource) else open_source(source, universe, table=table, csv=csv, unit=unit)
     if data.universe != universe:
-        raise InvalidInput("The data must be coded by the session's universe. Found data with another universe. Pass the universe that coded the data.")
+        raise InvalidInput(
+            "The data must be coded by the session's universe. Found data with another universe. Pass the universe "
+            "that coded the data."
+        )
     if budget.neighbours == "replace" and data.rows == 0:
         raise InvalidInput("The table must have at least one row. Found 0. Check the source.")
     advise(budget, data.rows if budget.neighbours == "replace" else None, universe.shape, stacklevel=stacklevel)
@@ -621,18 +625,19 @@ def _kept_rows(
         return None
     if budget.neighbours != "replace":
         raise InvalidInput(
-            "keep_rows must come with neighbours='replace', because the cost of a sample depends on the number of rows. "
-            "Found 'add-remove'. Leave keep_rows out and ask counts, or use textbook.subsampled.poisson_plan at a public "
-            "rate."
+            "keep_rows must come with neighbours='replace', because the cost of a sample depends on the number of "
+            "rows. Found 'add-remove'. Leave keep_rows out and ask counts, or use textbook.subsampled.poisson_plan "
+            "at a public rate."
         )
     if not isinstance(keep_rows, bool | str | Path | RowStore):
         raise InvalidInput(
-            f"keep_rows must be True, a folder or a store of rows. Found {type(keep_rows).__name__}. Pass keep_rows=True."
+            f"keep_rows must be True, a folder or a store of rows. Found {type(keep_rows).__name__}. Pass "
+            "keep_rows=True."
         )
     if isinstance(source, DataSource) and not isinstance(keep_rows, RowStore):
         raise InvalidInput(
-            "keep_rows must be a store of rows if the source has only counts. Found none. Open the file or frame itself, "
-            "or give keep_rows=data.rows.row_store(…)."
+            "keep_rows must be a store of rows if the source has only counts. Found none. Open the file or frame "
+            "itself, or give keep_rows=data.rows.row_store(…)."
         )
     rows = keep_rows
     if not isinstance(rows, RowStore):
@@ -651,5 +656,7 @@ def _kept_rows(
 def _check_trusted(losses: Collection[Custom]) -> tuple[Custom, ...]:
     """Check the list of custom losses that the owner trusts."""
     if isinstance(losses, Custom) or not all(isinstance(loss, Custom) for loss in losses):
-        raise InvalidInput("trusted_losses must be a list of losses.Custom. Found another object. Give a list, such as [loss].")
+        raise InvalidInput(
+            "trusted_losses must be a list of losses.Custom. Found another object. Give a list, such as [loss]."
+        )
     return tuple(losses)

@@ -46,7 +46,8 @@ class Practical:
     workload : Workload, str or iterable, optional
         Questions that the hypothesis should answer best. Default: all sets of up to three attributes. Items are
         questions, SQL texts, formulas such as ``"income ~ sex + age"``, tuples of columns such as ``("sex",
-        "income")``, and names of columns, each with all others. Convex questions in it are certified: a tenth of the amount that the opening spends bounds the excess risk of all of them.
+        "income")``, and names of columns, each with all others. Convex questions in it are certified: a tenth of the
+        amount that the opening spends bounds the excess risk of all of them.
     guard : float, optional
         Share of the budget for the sparse vector, or 0 for none. Default: a public rule.
     reserve : float, optional
@@ -56,8 +57,9 @@ class Practical:
         Largest size of the hypothesis, in cells of its junction tree (about 50 bytes each; time grows in proportion).
         Strong pairs beyond this size are still measured, and correct answers and synthetic records.
     pay_for_hits : bool
-        Give the sparse vector a public threshold, so that only "wrong" costs anything: a "wrong" then costs about a seventh,
-        at the same threshold. All other noise is about 4 percent larger at the same price (docs/benchmarks-hits.md).
+        Give the sparse vector a public threshold, so that only "wrong" costs anything: a "wrong" then costs about a
+        seventh, at the same threshold. All other noise is about 4 percent larger at the same price
+        (docs/benchmarks-hits.md).
 
     Raises
     ------

@@ -8,9 +8,9 @@
     ("sex", "income")                            the table of these columns
     "income"                                     the column with every other one
 
-All of it is public. What is read is a list of questions: tables of counts, except for questions that were given as such.
-Beside texts and names, every other column is expected by itself: these tables cost little, and without them nothing
-would be known of the columns that were not named. A list of questions alone is taken as it is.
+All of it is public. What is read is a list of questions: tables of counts, except for questions that were given as
+such. Beside texts and names, every other column is expected by itself: these tables cost little, and without them
+nothing would be known of the columns that were not named. A list of questions alone is taken as it is.
 """
 
 from __future__ import annotations

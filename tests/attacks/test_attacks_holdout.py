@@ -56,6 +56,6 @@ def test_a_metric_cannot_write_to_the_target() -> None:
         y[:] = 0
         return np.zeros(200)
 
-    with pytest.raises(InvalidInput, match="Found that they raised"):
+    with pytest.raises(InvalidInput, match="Found that one of them raised"):
         holdout.score(lambda X: X[:, 0], spoiling, guess=0.5)
     assert target.tolist() == TARGET.tolist()

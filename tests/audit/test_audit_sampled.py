@@ -125,7 +125,7 @@ def test_too_few_runs_and_unknown_kinds_are_refused() -> None:
         audit.distinguish(lambda d: 0.0, 0, 1, runs=63)
     with pytest.raises(InvalidInput, match="kind must be"):
         audit.distinguish(lambda d: 0.0, 0, 1, runs=100, kind="tensor")
-    with pytest.raises(InvalidInput, match="vectors must be numbers, as many in every run"):
+    with pytest.raises(InvalidInput, match="A vector must have the same number of entries"):
         sizes = iter([1, 2] * 200)
         audit.distinguish(lambda d: [0.0] * next(sizes), 0, 1, runs=100, kind="vector")
 

@@ -103,6 +103,6 @@ def test_an_absent_table_counts_nothing_and_opens_no_ledger(tmp_path: Path) -> N
         with pytest.raises(hr.InvalidInput, match="Open the session on the table"):
             read()
     url = f"sqlite:///{tmp_path / 'new.ledger'}"
-    with pytest.raises(hr.InvalidInput, match="A new ledger must be made with its table"):
+    with pytest.raises(hr.InvalidInput, match="A new ledger must be opened on its table"):
         hr.open(table, universe=SMALL, budget=hr.Budget(1.0, 1e-6), guard=0.0, ledger=url)
     assert not hr.ledger.exists(url)

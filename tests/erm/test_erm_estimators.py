@@ -171,10 +171,10 @@ def test_a_fit_that_does_not_fit_spends_nothing() -> None:
     ("ledger", "message"),
     [
         (BUDGET, r"ledger must be an Accountant. Found Budget"),
-        (Accountant(Budget(1.0, 0.0)), "budget must have the neighbours and rows_per_unit of the ledger's"),
+        (Accountant(Budget(1.0, 0.0)), "budget must have the same neighbours and rows_per_unit"),
         (
             Accountant(Budget(1.0, 1e-6, neighbours="add-remove")),
-            "budget must have the neighbours and rows_per_unit of the ledger's",
+            "budget must have the same neighbours and rows_per_unit",
         ),
     ],
 )
@@ -271,7 +271,7 @@ def test_the_class_of_a_row_does_not_depend_on_what_another_rows_label_is(classe
 )
 def test_classes_that_are_one_number_are_refused_whatever_the_rows(classes) -> None:
     for n in (0, 5):
-        with pytest.raises(errors.InvalidInput, match="classes must differ as numbers"):
+        with pytest.raises(errors.InvalidInput, match="must be different numbers"):
             erm.LogisticRegression(Budget(1.0, 1e-6, "add-remove"), classes=classes, expected_rows=9).fit(
                 np.zeros((n, 2)), np.zeros(n)
             )

@@ -188,10 +188,13 @@ def test_an_account_without_enough_is_refused_before_a_row_is_read() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"candidates": []}, "candidates must be models of hr.erm"),
-        ({"candidates": [object()]}, "candidates must be models of hr.erm"),
+        ({"candidates": []}, "candidates must be at least one model of hr.erm"),
+        ({"candidates": [object()]}, "candidates must be at least one model of hr.erm"),
         # a search in a search: what it costs is known at one Rényi order, and the bill of the outer one uses two
-        ({"candidates": [hr.erm.PrivateSearch(classifiers(), BUDGET)]}, "candidates must be models of hr.erm"),
+        (
+            {"candidates": [hr.erm.PrivateSearch(classifiers(), BUDGET)]},
+            "candidates must be at least one model of hr.erm",
+        ),
         ({"budget": hr.Budget(1.0, 0.0)}, "delta above 0"),
         ({"budget": hr.Budget(1.0, 1e-6, rows_per_unit=2)}, "one row a person"),
         ({"scoring": 1.0}, "scoring must be between 0 and 1"),

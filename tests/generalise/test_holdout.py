@@ -243,7 +243,7 @@ def test_a_model_that_raises_on_a_row_is_refused_without_its_words_or_judged_row
         return rows[:, 1]
 
     held = hr.Holdout((X, y), Budget(50.0, 1e-6), seed=1)
-    with pytest.raises(InvalidInput, match="Found that they raised") as refused:
+    with pytest.raises(InvalidInput, match="Found that one of them raised") as refused:
         held.score(model, guess=0.5)
     assert "17" not in str(refused.value) and refused.value.__cause__ is None and refused.value.__context__ is None
     assert held.score(model, guess=0.5, by_row=True).source == "guess"

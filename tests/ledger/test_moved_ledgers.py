@@ -51,7 +51,9 @@ def test_a_session_under_which_an_older_ledger_was_put_back_charges_nothing_more
     head = str(session.head)
     changed(url, left)
     for _ in range(2):
-        with pytest.raises(hr.LedgerUnavailable, match=r"Found another end|opened again after its ledger failed"):
+        with pytest.raises(
+            hr.LedgerUnavailable, match=r"Found a different last line|whose ledger failed while it wrote"
+        ):
             spend(session)
     assert len(session.entries()) == 3
     with pytest.raises(hr.LedgerBroken):

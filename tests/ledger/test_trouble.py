@@ -143,7 +143,7 @@ def test_no_error_contains_what_could_not_be_written() -> None:
     error: BaseException | None = raised.value
     assert error.__cause__ is None and error.__context__ is None
     assert "8675309" not in str(error)
-    with pytest.raises(hr.LedgerUnavailable, match="opened again after its ledger failed"):
+    with pytest.raises(hr.LedgerUnavailable, match="whose ledger failed while it wrote"):
         ledger.charge(TENTH)
 
 

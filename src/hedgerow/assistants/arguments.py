@@ -28,8 +28,8 @@ SCALE: Schema = {
 RESOLUTION: Schema = {
     "type": "string", "enum": ["values", "bins"], "default": "values",
     "description": (
-        "values: about the values themselves; bars then include what bins hide. bins: about the coded table, where each "
-        "value is the representative of its bin; bars of means are much narrower."
+        "values: about the values themselves; bars then include what bins hide. bins: about the coded table, where "
+        "each value is the representative of its bin; bars of means are much narrower."
     ),
 }  # fmt: skip
 WITHIN: Schema = {
@@ -46,9 +46,9 @@ def question_schema() -> Schema:
             "A question as text, written as in Python: count(smoker=True, age=(40, 65)); share(count(smoker=True), "
             "where=count(sex='F')); mean('age', where=count(sex='F')); quantile('age', 0.9); "
             "group_by('sex').mean('age'); marginal('sex', 'smoker'); difference(a, b). A range (low, high) includes "
-            "both ends, and cuts bins where they lie otherwise; a set {'a', 'b'} lists values, or bins by the labels that "
-            "describe_dataset shows; &, | and ~ combine counts. Functions: "
-            f"{', '.join(makers())}. Or the library's JSON form."
+            "both ends, and cuts bins where they lie otherwise; a set {'a', 'b'} lists values, or bins by the labels "
+            f"that describe_dataset shows; &, | and ~ combine counts. Functions: {', '.join(makers())}. Or the "
+            "library's JSON form."
         ),
         "anyOf": [
             {"type": "string", "minLength": 1, "maxLength": LONGEST},

@@ -206,7 +206,7 @@ def run_sql(desk: AssistantDesk, call: ToolCall) -> ToolResult:
 
 
 def _ends(desk: AssistantDesk, cell: Any) -> tuple[float, float]:
-    """Return the ends between which an aggregate of a SQL result is; none where it was computed from several answers."""
+    """Return the ends of an aggregate's interval in a SQL result; none if the aggregate combines several answers."""
     if not isinstance(cell, Answer) or isinstance(cell.query, Combination):
         return -math.inf, math.inf
     bound = bound_to(cell.query, desk.table.universe)

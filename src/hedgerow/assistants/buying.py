@@ -1,7 +1,7 @@
 """The tools price and buy. Buying is the only way in which a tool can charge the table's budget.
 
-``buy`` is offered only where the owner allowed it. The amount is limited by a cap in the ledger, which holds across processes
-and restarts, and a person may have to approve each purchase.
+``buy`` is offered only where the owner allowed it. The amount is limited by a cap in the ledger, which holds across
+processes and restarts, and a person may have to approve each purchase.
 """
 
 from __future__ import annotations
@@ -117,8 +117,8 @@ TOOLS = (
     ),
     Tool(
         "buy", "Buy a narrower bar",
-        "Spend a part of the privacy budget, for good, on an answer with a bar of within. Only if the free bar does not "
-        "settle your question: see price and explain_answer first. A person may be asked to approve.",
+        "Spend a part of the privacy budget, for good, on an answer with a bar of within. Only if the free bar does "
+        "not settle your question: see price and explain_answer first. A person may be asked to approve.",
         _buy_schema, buy, is_offered=lambda desk: desk.purchases is not None, spends=True, needs_session=True,
     ),
 )  # fmt: skip

@@ -157,8 +157,8 @@ def summarize_columns(desk: AssistantDesk, call: ToolCall) -> ToolResult:
             f"- {pair}: V {one['cramers_v']:.3g}; {cell} {one['share_beyond_independence']:+.3g} {reach}, {said}"
         )
     lines.append(
-        "min, max and unique are those of the declaration. Bars of means, deviations and quartiles include what bins hide; "
-        f"ask them with resolution bins for narrower ones. {NOTE}"
+        "min, max and unique are those of the declaration. Bars of means, deviations and quartiles include what bins "
+        f"hide; ask them with resolution bins for narrower ones. {NOTE}"
     )
     return ToolResult("\n".join(lines), data, asked=f"{len(names)} columns")
 

@@ -55,8 +55,8 @@ def ask_session(session: Session, query: Query, within: float, scale: Scale, res
 class AssistantDesk:
     """A table with the rules that the owner made for one assistant.
 
-    ``view`` answers from released values alone: every tool but ``buy`` uses it. ``numbers`` counts the numbers that were
-    read here, because statements about the population count them. ``calls`` are the latest calls.
+    ``view`` answers from released values alone: every tool but ``buy`` uses it. ``numbers`` counts the numbers that
+    were read here, because statements about the population count them. ``calls`` are the latest calls.
     """
 
     def __init__(

@@ -5,11 +5,11 @@ from __future__ import annotations
 from hedgerow.assistants.quoting import NOTE, quote_label
 
 INSTRUCTIONS = (
-    "You analyse a sensitive table that you never see. Every answer is a value with an interval that certainly contains "
-    "the truth; all intervals hold together. Start with describe_dataset. Ask as many questions as you like: they are "
-    "free unless a tool says otherwise, and the same question gets the same answer. Compare intervals, never bare "
-    "values: a difference within the bars is not a finding. If a call is refused, the message says how to mend it. "
-    + NOTE
+    "You analyse a sensitive table that you never see. Every answer is a value with an interval that certainly "
+    "contains the truth; all intervals hold together. Start with describe_dataset. Ask as many questions as you "
+    "like: they are free unless a tool says otherwise, and the same question gets the same answer. Compare "
+    "intervals, never bare values: a difference within the bars is not a finding. If a call is refused, the message "
+    "says how to mend it. " + NOTE
 )
 PROMPT_NAME = "analyse_honestly"
 PROMPT_TITLE = "How to analyse this table honestly"

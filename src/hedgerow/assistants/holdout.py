@@ -2,8 +2,8 @@
 
 A model arrives as data, its prediction for a row depends on that row alone, and its code is the package's own. So the
 assumptions of ``hr.Holdout`` hold, and its intervals are valid for any number of models, however they were chosen. The
-guess for a score is that of records drawn from the released model of the other table, which is public; as long as the two
-agree, a score costs nothing within an open round.
+guess for a score is that of records drawn from the released model of the other table, which is public; as long as the
+two agree, a score costs nothing within an open round.
 """
 
 from __future__ import annotations

@@ -106,14 +106,14 @@ def fit_model(desk: AssistantDesk, call: ToolCall) -> ToolResult:
     if shown < len(names):
         lines.append(f"… and {len(names) - shown} more features, which the structured result has.")
     lines.append(
-        "Numbers are scaled to [−1, 1] by their declared ends; flags are 0 or 1; categories are compared with their first "
-        "value."
+        "Numbers are scaled to [−1, 1] by their declared ends; flags are 0 or 1; categories are compared with their "
+        "first value."
     )
     if hints is not None:
         lines.append(
-            "Bars are guaranteed together, and wide. Those in brackets are bootstrapped 95 % intervals of the released "
-            "noise, each for one coefficient: a hint, not a guarantee. To settle a sign, compare groups with ask, or ask "
-            "a trend."
+            "Bars are guaranteed together, and wide. Those in brackets are bootstrapped 95 % intervals of the "
+            "released noise, each for one coefficient: a hint, not a guarantee. To settle a sign, compare groups "
+            "with ask, or ask a trend."
         )
     if errors is None:
         lines.append("No coefficient has a bar here: report no sign from a coefficient alone, compare groups with ask.")
@@ -146,8 +146,8 @@ def score_on_holdout(desk: AssistantDesk, call: ToolCall) -> ToolResult:
     }  # fmt: skip
     said = (
         f"On rows that were held out, {metric}: {score.value:.4g}, and on the population certainly between "
-        f"{data['low']:.4g} and {data['high']:.4g}, together with all earlier scores, if the rows are independent draws "
-        f"from it. All {holdout.rows:,} rows are scored, also those that a where left out. "
+        f"{data['low']:.4g} and {data['high']:.4g}, together with all earlier scores, if the rows are independent "
+        f"draws from it. All {holdout.rows:,} rows are scored, also those that a where left out. "
         f"{holdout.remaining:.0%} of the holdout's own budget is left."
     )
     return ToolResult(said, data, asked=f"score of a {given['family']} model of {given['target']}")

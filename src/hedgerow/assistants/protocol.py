@@ -1,8 +1,8 @@
 """The wrapper of the official SDK: tools, resources and the prompt as a server of the Model Context Protocol.
 
 A host says who asks and runs the work: ``OneDesk`` for a single user over stdio; the service has one for its tokens.
-Refusals are results with the library's sentences, so that an assistant can mend its call. Unexpected faults are logged by
-type and place: their messages may quote data.
+Refusals are results with the library's sentences, so that an assistant can mend its call. Unexpected faults are logged
+by type and place: their messages may quote data.
 """
 
 from __future__ import annotations

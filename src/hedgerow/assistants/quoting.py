@@ -1,8 +1,8 @@
 """Quote names and labels so that a reader takes them for data.
 
 Names and labels are public texts that the owner declared. They may contain anything, also sentences addressed to an
-assistant, links, or HTML. A quoted label is a text in quotes whose escapes are those of Python, so it can be copied into a
-question and means the same label. It contains no line break, no invisible mark, no link and no markup.
+assistant, links, or HTML. A quoted label is a text in quotes whose escapes are those of Python, so it can be copied
+into a question and means the same label. It contains no line break, no invisible mark, no link and no markup.
 """
 
 from __future__ import annotations

@@ -93,7 +93,10 @@ def ends_of(bound: Bound[Any], unit: str) -> Ends:
 def answer_record(
     answer: Answer, unit: str, bound: Bound[Any], limits: AssistantLimits, given: Any = None
 ) -> dict[str, Any]:
-    """Return an answer as data: one number with its interval, or a table of them. ``given`` is the question as it came."""
+    """Return an answer as data: one number with its interval, or a table of them.
+
+    ``given`` is the question as it came.
+    """
     asked = safe_text(given if isinstance(given, str) else repr(answer.query))
     record: dict[str, Any] = {
         "question": asked, "unit": unit, "measures": safe_text(titles.unit(answer.query, unit == "rows"), ECHOED),
@@ -263,7 +266,7 @@ def _charge(record: dict[str, Any]) -> str:
 
 
 def verdict(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:
-    """Return the comparison of two records of single numbers: the difference, its interval, and what the bars settle."""
+    """Compare two records of single numbers: their difference, its interval, and whether the bars settle the sign."""
     comparison: dict[str, Any] = {"first": first["question"], "second": second["question"], "settled": False}
     if first.get("value") is None or second.get("value") is None or first["unit"] != second["unit"]:
         comparison["words"] = "These two cannot be compared: both must be single known numbers in one unit."
@@ -286,6 +289,7 @@ def verdict(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:
     else:
         comparison["words"] = (
             f"Not settled: the difference, {_in_words(gap, unit)}, is within both bars together "
-            f"({_in_words(reach, unit, 1)}). Do not report it as a finding. difference(a, b) as a question may have a narrower bar."
+            f"({_in_words(reach, unit, 1)}). Do not report it as a finding. difference(a, b) as a question may have a "
+            "narrower bar."
         )
     return comparison

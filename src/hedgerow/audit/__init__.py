@@ -6,8 +6,8 @@
 - ``exact``: ε, δ(ε) and ρ of two known laws, against the claim of an event.
 - ``one_run``: one run of a whole session with many canaries.
 
-``hedgerow.research.audit_cases`` has every mechanism of this package on its worst neighbours, and broken mechanisms that
-these tools catch. ``python -m hedgerow.audit`` runs all of them.
+``hedgerow.research.audit_cases`` has every mechanism of this package on its worst neighbours, and broken mechanisms
+that these tools catch. ``python -m hedgerow.audit`` runs all of them.
 
 A bound above a claim refutes it, at the stated confidence. A bound below it proves nothing: the proofs are in
 docs/proofs.

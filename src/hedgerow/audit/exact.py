@@ -68,7 +68,9 @@ class Pair:
             )
         for log in (self.log_p, self.log_q):
             if np.isnan(log).any() or abs(float(_log_sum(log))) > 1e-6:
-                raise InvalidInput("Probabilities must add up to 1. Found a law whose sum is not 1. Give every outcome.")
+                raise InvalidInput(
+                    "Probabilities must add up to 1. Found a law whose sum is not 1. Give every outcome."
+                )
 
     @classmethod
     def of(cls, p: ArrayLike, q: ArrayLike) -> Self:
@@ -442,7 +444,10 @@ def subsampled_pair(event: Subsampled, one: ArrayLike, other: ArrayLike) -> Pair
     """
     noise = event.inner
     if not isinstance(noise, Laplace) or noise.grid != 1:
-        raise InvalidInput("The noise of a sampled count must be Laplace on whole rows. Found another noise or grid. Use Laplace noise with grid 1.")
+        raise InvalidInput(
+            "The noise of a sampled count must be Laplace on whole rows. Found another noise or grid. Use Laplace "
+            "noise with grid 1."
+        )
     laws = [np.asarray(law, dtype=float) for law in (one, other)]
     most = max(law.size for law in laws)
     far = math.ceil(CUT * noise.scale)

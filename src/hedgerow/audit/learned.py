@@ -109,7 +109,10 @@ def _matrix(outputs: Outputs) -> Array:
     """Return vectors as a matrix of numbers. Refuse NaN and different lengths."""
     rows = [np.asarray(z, dtype=float).reshape(-1) for z in outputs]
     if len({row.size for row in rows}) != 1 or not rows[0].size or np.isnan(matrix := np.array(rows)).any():
-        raise InvalidInput("A vector must have the same number of entries in every run. Found vectors of several lengths, or entries that are not numbers. Audit them as sequences.")
+        raise InvalidInput(
+            "A vector must have the same number of entries in every run. Found vectors of several lengths, or "
+            "entries that are not numbers. Audit them as sequences."
+        )
     return matrix
 
 

@@ -269,7 +269,8 @@ def _send_blocks(work: _Work, numbers: Iterable[int], end: Connection) -> None:
 def _blocks(work: _Work, workers: int) -> Iterator[tuple[list[Any], list[Any]]]:
     """Yield the outputs of all blocks, in order, made in this process or in forks of it.
 
-    Forks inherit functions that cannot be pickled. Each has a pipe of its own: no thread and no lock is shared with them.
+    Forks inherit functions that cannot be pickled. Each has a pipe of its own: no thread and no lock is shared with
+    them.
     """
     if workers == 1 or "fork" not in multiprocessing.get_all_start_methods():
         yield from map(work.block, range(BLOCKS))
@@ -288,8 +289,8 @@ def _blocks(work: _Work, workers: int) -> Iterator[tuple[list[Any], list[Any]]]:
                 made = ends[number % workers].recv()
             except EOFError:
                 made = InvalidInput(
-                    "A process of an audit must live until its runs are made. Found that one died. Use fewer workers, or "
-                    "give it more memory."
+                    "A process of an audit must live until its runs are made. Found that one died. Use fewer "
+                    "workers, or give it more memory."
                 )
             if isinstance(made, Exception):
                 raise made

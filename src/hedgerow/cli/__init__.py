@@ -2,8 +2,8 @@
 
 ``file`` reads the configuration, ``environment`` fills in credentials, ``desk`` opens the session, ``output`` prints
 results and sets the exit status. Commands: ``starting`` (init, open, append), ``asking`` (ask, sql, fit, synth),
-``planning`` (plan), ``publishing`` (publish, verify, describe, statement), ``ledger``, ``service`` (serve, token), ``approvals``,
-``assistants`` (mcp), and ``checks`` (audit, errata, demo, release).
+``planning`` (plan), ``publishing`` (publish, verify, describe, statement), ``ledger``, ``service`` (serve, token),
+``approvals``, ``assistants`` (mcp), and ``checks`` (audit, errata, demo, release).
 """
 
 from __future__ import annotations

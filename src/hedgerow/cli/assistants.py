@@ -90,7 +90,8 @@ def _file(release: Path | None, place: Path, purchases: float | None) -> File | 
     file = file_at(place) if release is None else PublishedFile(release)
     if isinstance(file, PublishedFile) and purchases is not None:
         raise InvalidInput(
-            "--purchases must be left out for a release file, because it has no table to measure. Found it. Leave it out."
+            "--purchases must be left out for a release file, because it has no table to measure. Found it. Leave it "
+            "out."
         )
     return file
 

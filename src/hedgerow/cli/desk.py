@@ -59,8 +59,8 @@ def session(
     if isinstance(file, PublishedFile):
         if analyst or seed is not None:
             raise InvalidInput(
-                "--analyst and --seed must be left out for a release file, because nothing is charged or drawn. Found one. "
-                "Leave it out."
+                "--analyst and --seed must be left out for a release file, because nothing is charged or drawn. "
+                "Found one. Leave it out."
             )
         yield file.release
         return

@@ -120,7 +120,10 @@ class File:
         """Arguments of ``session.append`` for each appended block, in order."""
         listed = self.content.get("blocks", [])
         if not isinstance(listed, list) or not all(isinstance(each, dict) for each in listed):
-            raise InvalidInput(f"blocks must be tables in {self.path.name}. Found a value that is no list of tables. Write [[blocks]] above each block.")
+            raise InvalidInput(
+                f"blocks must be tables in {self.path.name}. Found a value that is no list of tables. Write "
+                "[[blocks]] above each block."
+            )
         return [self.block_arguments(each) for each in listed]
 
     def block_arguments(self, block: Mapping[str, Any]) -> dict[str, Any]:
@@ -248,19 +251,25 @@ class File:
             yield "profile in [options]"
 
     def require_other(self, out: Path | None) -> None:
-        """Refuse to write over the table, the ledger, or this file and what it names: without its ledger a table is spent anew."""
+        """Refuse to overwrite the table, the ledger, this file, or a file that it names.
+
+        Without its ledger, a table's budget could be spent again.
+        """
         if out is not None and self.is_own(out):
             raise InvalidInput(
-                f"--out must be a file of its own. Found {str(out)!r}, which is the table, the ledger or a file that describes them. "
-                "Name another."
+                f"--out must be a file of its own. Found {str(out)!r}, which is the table, the ledger or a file that "
+                "describes them. Name another."
             )
 
     def is_own(self, path: Path) -> bool:
-        """Tell whether a path leads, perhaps by a link, to the table, a block, the ledger, or a file that describes them."""
+        """Return True if a path leads, perhaps by a link, to the table, a block, the ledger or a file about them."""
         return any(is_same_file(path, own) for own in self._own())
 
     def _own(self) -> Iterator[Path]:
-        """Paths of all that the desk is made of. A path that cannot be resolved, for example without its environment variable, is left out."""
+        """Paths of all that the desk is made of.
+
+        A path that cannot be resolved, for example without its environment variable, is left out.
+        """
         yield self.path
         content = self.content
         blocks = content.get("blocks", [])
@@ -296,8 +305,8 @@ class File:
         for name in found:
             if name not in known:
                 raise InvalidInput(
-                    f"{where}{self.path.name} must have only {', '.join(known)}. Found {name!r}.{did_you_mean(name, known)} "
-                    "Correct it, or take it out."
+                    f"{where}{self.path.name} must have only {', '.join(known)}. Found "
+                    f"{name!r}.{did_you_mean(name, known)} Correct it, or take it out."
                 )
 
 
@@ -329,7 +338,10 @@ def draft_cost(content: Mapping[str, Any]) -> tuple[float, float]:
     given = content.get("draft", {})
     found = [number(given.get(name, 0.0)) for name in ("epsilon", "delta")] if isinstance(given, Mapping) else []
     if len(found) != 2 or not all(0 <= each < float("inf") for each in found):
-        raise InvalidInput("[draft] must have the epsilon and delta that it cost. Found other keys or values. Restore what `hedgerow init` wrote.")
+        raise InvalidInput(
+            "[draft] must have the epsilon and delta that it cost. Found other keys or values. Restore what "
+            "`hedgerow init` wrote."
+        )
     return found[0], found[1]
 
 

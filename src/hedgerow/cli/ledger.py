@@ -70,7 +70,9 @@ def _show_ledger(screen: Console, record: dict[str, Any], days: float | None) ->
     draft = record["draft"]
     pairs = [
         ("budget", f"ε = {record['epsilon']:g}, δ = {record['delta']:g} ({record['neighbours']})"),
-        ("spent", f"{loud}{record['spent'] / record['total']:.1%} ({record['currency']} {record['spent']:.4g} of {record['total']:.4g})"),
+        ("spent",
+            f"{loud}{record['spent'] / record['total']:.1%} ({record['currency']} {record['spent']:.4g} of "
+            f"{record['total']:.4g})"),
         *([("draft", f"ε = {draft['epsilon']:g}, δ = {draft['delta']:g} before that")] if draft["epsilon"] else []),
         ("charges", f"{record['charges']:,}"),
         ("head", record["head"]),

@@ -131,8 +131,8 @@ def _require_different(settings: Settings) -> None:
         key = (_place(file.source), file.table)
         if key in seen and seen[key][1] != file.ledger:
             raise InvalidInput(
-                f"Each table must have one ledger. Found {seen[key][0]!r} and {name!r} with the same source and different "
-                "ledgers: its people would pay twice. Give both the same ledger."
+                f"Each table must have one ledger. Found {seen[key][0]!r} and {name!r} with the same source and "
+                "different ledgers: its people would pay twice. Give both the same ledger."
             )
         seen[key] = (name, file.ledger)
 

@@ -404,14 +404,18 @@ def append(
 
 
 def _noted_block(file: File, block: Mapping[str, Any]) -> str:
-    """Return the text that notes a block in the file. Refuse a block that the file cannot hold, before anything is spent."""
+    """Return the text that notes a block in the file.
+
+    Refuse a block that the file cannot hold, before anything is spent.
+    """
     marks = {name: quote_text(value) if isinstance(value, str) else repr(value) for name, value in block.items()}
     text = "\n".join(["", "", "[[blocks]]", *(f"{name} = {mark}" for name, mark in marks.items()), ""])
     with contextlib.suppress(ValueError):  # of what is no Unicode, too
         if tomllib.loads(text.encode().decode())["blocks"] == [block]:
             return text
     raise InvalidInput(
-        f"The name and the source of a block must be texts that {file.path.name} can hold. Found characters that a TOML file cannot hold. Rename the block or its file."
+        f"The name and the source of a block must be texts that {file.path.name} can hold. Found characters that a "
+        "TOML file cannot hold. Rename the block or its file."
     )
 
 

@@ -34,7 +34,10 @@ class ServiceError(HedgerowError):
 
 
 class ApprovalNeeded(ServiceError):
-    """A purchase waits for an owner, or was refused by one. Nothing was spent. ``approval`` tells its id and its state."""
+    """A purchase waits for an owner, or was refused by one. Nothing was spent.
+
+    ``approval`` tells its id and its state.
+    """
 
     def __init__(self, message: str, approval: dict[str, Any]) -> None:
         super().__init__(message)
@@ -50,7 +53,8 @@ class ServiceConnection:
         parts = urllib.parse.urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname or parts.username is not None or parts.query:
             raise InvalidInput(
-                "url must be the address of a service, without a token in it. Found another kind of address. Give one such as https://data.example.org."
+                "url must be the address of a service, without a token in it. Found another kind of address. Give "
+                "one such as https://data.example.org."
             )
         if parts.scheme == "http" and parts.hostname not in LOOPBACK:
             raise InvalidInput(
@@ -89,8 +93,8 @@ class ServiceConnection:
     def _request(self, method: str, path: str, body: bytes | None, headers: dict[str, str]) -> bytes:
         """Send a request until it is answered or refused, at most ``ATTEMPTS`` times.
 
-        While an earlier sending of the same request is still running in the service, the client waits for its outcome, for
-        as long as it would wait for an answer.
+        While an earlier sending of the same request is still running in the service, the client waits for its outcome,
+        for as long as it would wait for an answer.
         """
         sent = {"Authorization": f"Bearer {self._token}", "Accept": "application/json, */*", **headers}
         attempt, until = 0, time.monotonic() + self._timeout
@@ -99,8 +103,8 @@ class ServiceConnection:
                 status, found, content = self._once(method, self._prefix + path, body, sent)
             except ssl.SSLCertVerificationError:
                 raise ServiceError(
-                    f"The certificate of {self._host!r} must be valid for this name. Found a certificate that is not. Pass context= "
-                    "if the service has an authority of its own."
+                    f"The certificate of {self._host!r} must be valid for this name. Found a certificate that is not. "
+                    "Pass context= if the service has an authority of its own."
                 ) from None
             except (OSError, http.client.HTTPException):
                 status, found, content = 0, {}, b""
@@ -114,7 +118,8 @@ class ServiceConnection:
             attempt += not is_running
         if status == 0:
             raise ServiceError(
-                f"A service must answer at {self._host!r}. Found none after {ATTEMPTS} attempts. Check the address and the network."
+                f"A service must answer at {self._host!r}. Found none after {ATTEMPTS} attempts. Check the address "
+                "and the network."
             )
         raise self._refusal(status, found, content)
 

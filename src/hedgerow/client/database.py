@@ -1,7 +1,7 @@
 """A PEP-249 connection to a service: ``hedgerow.client.database.connect("hedgerow://data.example.org/people")``.
 
-The token comes from ``token=`` or the variable ``HEDGEROW_TOKEN``, never from the address. Beyond this machine the connection
-has TLS. A path before the dataset is the prefix of the service behind a proxy.
+The token comes from ``token=`` or the variable ``HEDGEROW_TOKEN``, never from the address. Beyond this machine the
+connection has TLS. A path before the dataset is the prefix of the service behind a proxy.
 """
 
 from __future__ import annotations
@@ -82,7 +82,8 @@ def connect(url: str, token: str | None = None, **options: Any) -> RemoteConnect
     prefix, _, dataset = parts.path.rpartition("/")
     if parts.scheme != SCHEME or not parts.hostname or not dataset or parts.query or "@" in parts.netloc:
         raise InvalidInput(
-            "url must be hedgerow://host/dataset, without a token in it. Found another kind of address. Pass token=, or set HEDGEROW_TOKEN."
+            "url must be hedgerow://host/dataset, without a token in it. Found another kind of address. Pass token=, "
+            "or set HEDGEROW_TOKEN."
         )
     scheme = "http" if parts.hostname in LOOPBACK else "https"
     return RemoteConnection(connect_to_service(f"{scheme}://{parts.netloc}{prefix}", token, dataset=dataset, **options))

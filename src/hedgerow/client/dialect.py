@@ -37,8 +37,8 @@ class ServiceDialect(Dialect):
         """Return the address without anything that could be a token."""
         if url.username or url.password or url.query:
             raise InvalidInput(
-                "The address must be hedgerow://host/dataset, without a token in it. Found a longer address. Pass the token in "
-                "connect_args, or set HEDGEROW_TOKEN."
+                "The address must be hedgerow://host/dataset, without a token in it. Found a longer address. Pass "
+                "the token in connect_args, or set HEDGEROW_TOKEN."
             )
         port = "" if url.port is None else f":{url.port}"
         host = f"[{url.host}]" if ":" in (url.host or "") else url.host

@@ -1,4 +1,6 @@
-"""The console: the service in the browser, at its root. Pages are made by the server; scripts and styles are in ``static``.
+"""The console: the service in the browser, at its root.
+
+Pages are made by the server; scripts and styles are in ``static``.
 
     site          the checks around a page, and the table of pages
     visits        who is signed in, by a cookie

@@ -306,7 +306,9 @@ def _within(asked: PageRequest) -> float:
     try:
         return float(asked.form_field("within"))
     except ValueError:
-        raise InvalidInput("The error must be a number. Found a text that is no number. Choose an error on the page.") from None
+        raise InvalidInput(
+            "The error must be a number. Found a text that is no number. Choose an error on the page."
+        ) from None
 
 
 async def csv(asked: PageRequest) -> Response:

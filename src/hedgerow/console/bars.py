@@ -1,7 +1,7 @@
 """Bars and whiskers: an answer as lines of a picture, in percent of its width.
 
-A thin whisker is the guaranteed error and a thick one the typical error. Pictures are tables: each line has its label, its
-bar as an SVG, and its number, so that they read as well without seeing them and fit a phone.
+A thin whisker is the guaranteed error and a thick one the typical error. Pictures are tables: each line has its label,
+its bar as an SVG, and its number, so that they read as well without seeing them and fit a phone.
 """
 
 from __future__ import annotations

@@ -26,7 +26,10 @@ MOST_VALUES = 10_000
 
 @dataclass(frozen=True)
 class ColumnForm:
-    """One column of the form. ``kind`` is "kept" for a declaration that the form has no fields for, such as one with uneven bins."""
+    """One column of the form.
+
+    ``kind`` is "kept" for a declaration that the form has no fields for, such as one with uneven bins.
+    """
 
     number: int
     name: str

@@ -4,7 +4,8 @@ An address names columns and cells by their numbers in the universe, because the
 
     ?by=7&by=1&measure=mean&of=0&f2=1&f0=0.3-5
 
-(or ``from0=3&to0=5`` for one range) groups the rows for which column 2 is in cell 1, and column 0 in cell 0 or in cells 3 to 5, by columns 7 and 1.
+(or ``from0=3&to0=5`` for one range) groups the rows for which column 2 is in cell 1, and column 0 in cell 0 or in cells
+3 to 5, by columns 7 and 1.
 """
 
 from __future__ import annotations
@@ -97,7 +98,8 @@ class Exploration:
         """Return the question."""
         if self.cells > MOST_CELLS:
             raise InvalidInput(
-                f"A picture must have at most {MOST_CELLS:,} cells. Found {self.cells:,}. Group by fewer columns, or use SQL."
+                f"A picture must have at most {MOST_CELLS:,} cells. Found {self.cells:,}. Group by fewer columns, or "
+                "use SQL."
             )
         where, groups = self.where, hr.group_by(*self.by) if self.by else None
         found: Query
@@ -181,7 +183,10 @@ def _predicate(universe: Universe, name: str, cells: Sequence[int]) -> Any:
 
 def _column(universe: Universe, given: str) -> str:
     if not given.isascii() or not given.isdecimal() or len(given) > 6 or int(given) >= len(universe.names):
-        raise InvalidInput("The column must be one of the dataset's columns. Found a number that stands for none. Choose a column on the page.")
+        raise InvalidInput(
+            "The column must be one of the dataset's columns. Found a number that stands for none. Choose a column "
+            "on the page."
+        )
     return str(universe.names[int(given)])
 
 
@@ -192,7 +197,9 @@ def _cells(given: str, size: int) -> list[int]:
         low, dash, high = part.partition("-")
         ends = (low, high) if dash else (low, low)
         if not all(end.isascii() and end.isdecimal() and len(end) < 9 and int(end) < size for end in ends):
-            raise InvalidInput("A filter must name cells of its column. Found cells of no such column. Choose the filter on the page.")
+            raise InvalidInput(
+                "A filter must name cells of its column. Found cells of no such column. Choose the filter on the page."
+            )
         found += range(int(ends[0]), int(ends[1]) + 1)
     return found
 

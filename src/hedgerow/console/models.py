@@ -1,4 +1,4 @@
-"""The page of models: coefficients with intervals, the risk beside the baseline, and predicted beside observed shares."""
+"""The page of models: coefficients with intervals, the risk and its baseline, predicted and observed shares."""
 
 from __future__ import annotations
 

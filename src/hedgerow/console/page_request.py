@@ -21,7 +21,8 @@ from hedgerow.universe.universe import Universe
 class PageRequest:
     """A request for a page by a person who is signed in.
 
-    ``address_of`` returns the address of a path behind the service's prefix, and ``render`` a page made from a template.
+    ``address_of`` returns the address of a path behind the service's prefix, and ``render`` a page made from a
+    template.
     """
 
     application: Application

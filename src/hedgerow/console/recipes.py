@@ -82,7 +82,7 @@ def python_of(question: str) -> str | None:
 
 
 def sql_of(chosen: Exploration) -> str | None:
-    """Return what a page explores as a statement, with numbers of rows in place of shares; or None where SQL has no words for it."""
+    """Return the SQL statement of what a page explores, in numbers of rows; None if SQL cannot express it."""
     universe = chosen.universe
     conditions = [condition(name, universe[name], cells) for name, cells in chosen.filters.items()]
     if None in conditions or chosen.measure == "median":
@@ -110,7 +110,8 @@ def condition(name: str, attribute: Attribute, cells: Sequence[int]) -> str | No
     if isinstance(attribute, Range):
         last = len(attribute.edges) - 2
         parts = [
-            f"{column} >= {attribute.edges[low]:.17g} AND {column} <{'=' if high == last else ''} {attribute.edges[high + 1]:.17g}"
+            f"{column} >= {attribute.edges[low]:.17g} AND {column} <{'=' if high == last else ''} "
+            f"{attribute.edges[high + 1]:.17g}"
             for low, high in _runs(cells)
         ]
         return parts[0] if len(parts) == 1 else f"({' OR '.join(parts)})"

@@ -1,7 +1,7 @@
 """Pages that register a table: its source, its columns, its budget, and the opening; and the page that appends a block.
 
-Owners whose token is for the whole service see them. Nothing is computed here: columns, sizes, costs and what a budget buys are
-replies of the service.
+Owners whose token is for the whole service see them. Nothing is computed here: columns, sizes, costs and what a budget
+buys are replies of the service.
 """
 
 from __future__ import annotations
@@ -88,13 +88,17 @@ async def _receive(asked: PageRequest, given: dict[str, str]) -> str:
     try:
         given.update(await asyncio.wait_for(form.read_fields(), seconds))
         if not hmac.compare_digest(given.get("form_key", "").encode(), asked.visit.form_key.encode()):
-            raise bad_request("A form must come from this console. Found a form of another page. Load the page again.", 403)
+            raise bad_request(
+                "A form must come from this console. Found a form of another page. Load the page again.", 403
+            )
         if not form.file_name:
             raise bad_request("A file must be chosen. Found none. Choose one.", 422)
         service, token = asked.application.service, asked.visit.token
         made = await receive_upload(service, token, random_token(8), form.file_name, form.file())
     except TimeoutError:
-        raise bad_request("The form must arrive completely within the time limit. Found an incomplete form. Send it again.", 408) from None
+        raise bad_request(
+            "The form must arrive completely within the time limit. Found an incomplete form. Send it again.", 408
+        ) from None
     except Refusal:
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(form.discard(DISCARDED), seconds)

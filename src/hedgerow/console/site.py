@@ -40,8 +40,8 @@ HERE = Path(__file__).parent
 MOST_FIELDS = 6_000  # of a form: that of 500 columns
 KINDS = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml", ".txt": "text/plain"}
 POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; form-action 'self'; "
-    "base-uri 'none'; frame-ancestors 'none'"
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; form-action "
+    "'self'; base-uri 'none'; frame-ancestors 'none'"
 )
 HEADERS = {
     "Content-Security-Policy": POLICY,
@@ -223,7 +223,8 @@ class Site:
                     asked.form = await self._form(request)
                     if not hmac.compare_digest(asked.form_field("form_key").encode(), visit.form_key.encode()):
                         raise bad_request(
-                            "A form must come from this console. Found a form of another page. Load the page again.", 403
+                            "A form must come from this console. Found a form of another page. Load the page again.",
+                            403,
                         )
                 if asked.dataset and asked.dataset not in self._datasets(asked):
                     asked.dataset = ""
@@ -251,7 +252,9 @@ class Site:
         try:
             return parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=MOST_FIELDS)
         except ValueError:
-            raise bad_request("A form must be one of this console. Found a form that the console does not have. Load the page again.") from None
+            raise bad_request(
+                "A form must be one of this console. Found a form that the console does not have. Load the page again."
+            ) from None
 
     # Signing in and out
 

@@ -1,7 +1,7 @@
 """The tour: five steps on the bundled table, from a question to the end of the budget.
 
-The bundled table is public, so the tour may show true values and true errors. They are computed from the file of the package,
-never from a session's table. Answers and refusals are those of the service.
+The bundled table is public, so the tour may show true values and true errors. They are computed from the file of the
+package, never from a session's table. Answers and refusals are those of the service.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Visits: a token is exchanged for a cookie, and the browser never sees the token again.
 
-The cookie has 256 random bits; the registry stores their SHA-256 digest, so visits survive a restart of the service. A visit
-ends when the person signs out, when the token ends, after two hours without a request, and after twelve hours.
+The cookie has 256 random bits; the registry stores their SHA-256 digest, so visits survive a restart of the service. A
+visit ends when the person signs out, when the token ends, after two hours without a request, and after twelve hours.
 """
 
 from __future__ import annotations

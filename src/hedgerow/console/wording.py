@@ -71,7 +71,7 @@ def sentence(
 
 
 def is_wide(value: float, low: float | None, high: float | None, measure: str) -> bool:
-    """Return True if an interval is too wide to use: half of it exceeds a half of the value, and 2.5 points of a share."""
+    """Return True if an interval is too wide to use: its half exceeds half of the value, and 2.5 percentage points."""
     if low is None or high is None or not (math.isfinite(low) and math.isfinite(high)):
         return True
     half = (high - low) / 2

@@ -58,8 +58,8 @@ def story(session: Session, shares: Sequence[GroupShare]) -> str:
     free, most = by_name["pays 0 %"], by_name["pays 95 %"]
     poor, excellent = by_name["poor health"], by_name["excellent health"]
     lines = [
-        f"No doctor's visit in a year: {float(free):.1%} of those whose care is free, {float(most):.1%} of those who pay "
-        f"95 %; {float(poor):.1%} in poor health, {float(excellent):.1%} in excellent health.",
+        f"No doctor's visit in a year: {float(free):.1%} of those whose care is free, {float(most):.1%} of those who "
+        f"pay 95 %; {float(poor):.1%} in poor health, {float(excellent):.1%} in excellent health.",
         f"The guaranteed bars prove {_proof('those who pay more stay away more often', most, free)}, and "
         f"{_proof('those in excellent health do so more than those in poor health', excellent, poor)}.",
     ]

@@ -263,9 +263,9 @@ def _cost_sections(report: Any) -> Iterable[str]:
     if facts["currency"] == "rho":
         yield _html.paragraph(
             "Costs are in ρ, the currency of zero-concentrated differential privacy: costs in ρ add up, and "
-            f"{facts['spent_of']:.4g} ρ make up the budget of ε = {facts['epsilon']:g}{_delta(facts)}. Beside each cost "
-            "stands the ε that it would be worth alone, at the same δ, or a dash where ρ is its price in this budget "
-            "only. These ε do not add up: together they make less."
+            f"{facts['spent_of']:.4g} ρ make up the budget of ε = {facts['epsilon']:g}{_delta(facts)}. Beside each "
+            "cost stands the ε that it would be worth alone, at the same δ, or a dash where ρ is its price in this "
+            "budget only. These ε do not add up: together they make less."
         )
     purposes: dict[str, list[Any]] = {}
     for charge in report.charges:

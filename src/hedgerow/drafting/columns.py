@@ -101,7 +101,8 @@ class ColumnDrafting:
         kept = [value for value, _ in told]
         if not any(value is not None for value in kept):
             return Categories([OTHER]), (
-                f"a guess: no value is common, so all share one cell. Leave the column out, or list its values. {WRITTEN}"
+                "a guess: no value is common, so all share one cell. Leave the column out, or list its values. "
+                f"{WRITTEN}"
             )
         others = 1 - sum(n for _, n in told) / found.rows
         unlisted = _share(others, found.level)
@@ -110,7 +111,8 @@ class ColumnDrafting:
             return Flag(missing=None in kept), f"{_sure(found)}: a flag ({flag}); {unlisted} have another value"
         return (
             Categories(kept, other=True),
-            f"{_sure(found)}: {len(kept)} common value{'s' * (len(kept) > 1)}; {unlisted} have another{_encoding_warning(kept)}{f'. {WRITTEN}' if others > 0.5 else ''}",
+            f"{_sure(found)}: {len(kept)} common value{'s' * (len(kept) > 1)}; {unlisted} have "
+            f"another{_encoding_warning(kept)}{f'. {WRITTEN}' if others > 0.5 else ''}",
         )
 
     def _numbers(
@@ -127,7 +129,8 @@ class ColumnDrafting:
         around = bounds(numbers, event, *pay, f"draft: powers of two of {name}")
         if around is None:
             return Range(0.0, 1.0, 1, missing=found.missing), (
-                "a guess: too few rows, or too little budget, to see any number, so all share one cell. Declare the column"
+                "a guess: too few rows, or too little budget, to see any number, so all share one cell. Declare the "
+                "column"
             )
         cuts = nice_cuts(*around, whole, CELLS)
         reached = ends(numbers, cuts, OUTSIDE * found.rows, event, *pay, f"draft: ends of {name}")

@@ -40,11 +40,11 @@ def draft(
 
     Public facts are free: the ``codebook``, enumerations and checks of a database, boolean types, and the dictionaries
     of the columns that ``public`` lists. For all other columns the rows are read and ``budget`` is spent. Common values
-    become categories, and the rest is ``other``. A few numbers that are common get one cell each: as a flag if they are 0
-    and 1, as categories if they look like codes. Other numbers get up to ``bins`` bins between round ends, with cuts at
-    their quantiles. Dates come by month or year. ``universe.notes`` says of every column how sure the draft is of it, and
-    about how many rows lie outside of what it declares. Types of frames and Parquet files count only if the owner
-    calls them public, with ``hr.TrustSchema(source)``, because a reader may have inferred them from rows.
+    become categories, and the rest is ``other``. A few numbers that are common get one cell each: as a flag if they are
+    0 and 1, as categories if they look like codes. Other numbers get up to ``bins`` bins between round ends, with cuts
+    at their quantiles. Dates come by month or year. ``universe.notes`` says of every column how sure the draft is of
+    it, and about how many rows lie outside of what it declares. Types of frames and Parquet files count only if the
+    owner calls them public, with ``hr.TrustSchema(source)``, because a reader may have inferred them from rows.
 
     Parameters
     ----------
@@ -144,7 +144,10 @@ def draft(
 
 
 def _refuse_misspelled(codebook: Mapping[str, Any], columns: Sequence[str]) -> None:
-    """Refuse a name in a codebook that is no column, and is nearly that of one. A codebook may describe other tables."""
+    """Refuse a name in a codebook that is no column, and is nearly that of one.
+
+    A codebook may describe other tables.
+    """
     for name in (name for name in codebook if name not in columns):
         if meant := did_you_mean(name, [column for column in columns if column not in codebook]):
             raise InvalidInput(f"A codebook must name columns of the source. Found {name!r}.{meant} Correct it.")
@@ -156,11 +159,13 @@ def _account_for(budget: Budget, ledger: Ledger | None) -> Ledger:
         return Accountant(budget, slack=budget.delta / 2)
     if not isinstance(ledger, Ledger) or ledger.budget.neighbours != budget.neighbours:
         raise InvalidInput(
-            "ledger must be an account with the budget's neighbours. Found an account with other neighbours, or an object that is no account. Pass a fitting account, or leave it out."
+            "ledger must be an account with the budget's neighbours. Found an account with other neighbours, or an "
+            "object that is no account. Pass a fitting account, or leave it out."
         )
     if ledger.budget.pure != budget.pure:
         raise InvalidInput(
-            "ledger and budget must both have a delta, or neither. Found a delta in only one of them. Give both a delta, or both delta = 0."
+            "ledger and budget must both have a delta, or neither. Found a delta in only one of them. Give both a "
+            "delta, or both delta = 0."
         )
     if ledger.slack < budget.delta / 2 * (1 - 1e-12):
         raise InvalidInput(

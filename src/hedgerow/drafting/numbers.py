@@ -124,7 +124,7 @@ def ends(
 
 
 def _cut_off(noisy: NDArray[np.float64], most: int, allowed: float, event: Laplace | Gaussian) -> tuple[int, float]:
-    """Return how many cells to cut off after the first, at most ``most``, and how many rows are in all these, with noise."""
+    """Return the number of cells to cut off, at most ``most``, and the noisy number of rows in them."""
     together = np.cumsum(noisy)
     fit = (k for k in range(most, 0, -1) if together[k] <= allowed + spread(event) * math.sqrt(k + 1))
     cells = next(fit, 0)

@@ -14,8 +14,8 @@ from hedgerow import _html
 Class = Literal["products", "any", "means"]
 SMALLEST = 1e-6  # a smaller average error, which noise may even make negative, is not shown as a number
 NONE = (
-    "No certificate: for this number of rows and this budget its noise alone would exceed 5 % of the rows, or the profile "
-    "buys none. Every answer still has its own guaranteed error. Questions that are not asked have no bound."
+    "No certificate: for this number of rows and this budget its noise alone would exceed 5 % of the rows, or the "
+    "profile buys none. Every answer still has its own guaranteed error. Questions that are not asked have no bound."
 )
 """Statement of a session that certifies nothing."""
 KINDS = {

@@ -5,11 +5,11 @@ Paper: Efron & Tibshirani, *An Introduction to the Bootstrap* (1993), §6.5.
 Symbols: y the released measurements, D̂ the hypothesis fitted to them, θ̂ its coefficients; y_b measurements drawn anew
 from D̂ with the noise of their own events, θ_b the coefficients of the hypothesis fitted to y_b; B the number of y_b.
 
-The half width of a coefficient is |mean_b θ_b − θ̂| + t·sd_b θ_b, with t the quantile of Student's law of B − 1 degrees.
-The first term is the bias of the fit, which draws noisy cells to its prior. The interval says how far noise and fit move
-a coefficient if the table looks like D̂. It is no guarantee: it covers one coefficient, at the level ``LEVEL``, where the
-measurements cover the model's columns. Noise says nothing of dependence that no measurement saw: where a feature and the
-target were never measured together, the width is infinite.
+The half width of a coefficient is |mean_b θ_b − θ̂| + t·sd_b θ_b, with t the quantile of Student's law of B − 1
+degrees. The first term is the bias of the fit, which draws noisy cells to its prior. The interval says how far noise
+and fit move a coefficient if the table looks like D̂. It is no guarantee: it covers one coefficient, at the level
+``LEVEL``, where the measurements cover the model's columns. Noise says nothing of dependence that no measurement saw:
+where a feature and the target were never measured together, the width is infinite.
 
 Everything here is a function of released values. An engine draws the replicates (``practical/convex/replicates``).
 """
@@ -38,7 +38,10 @@ def bootstrap_widths(
     replicates: Sequence[Hypothesis],
     support: Support | None,
 ) -> Array:
-    """Return the half width of the interval of each coefficient. ``support`` is that of the question, if it is known."""
+    """Return the half width of the interval of each coefficient.
+
+    ``support`` is that of the question, if it is known.
+    """
     fewer = 1 if question.risk.is_listable else FEWER
     middle = theta if fewer == 1 else theta_on(question, hypothesis, fewer)  # on the same records as the replicates
     drawn = np.array([theta_on(question, each, fewer) for each in replicates])

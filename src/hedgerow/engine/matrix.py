@@ -75,8 +75,8 @@ def plan_matrix(
     """Plan the release of tables and single queries, from public facts alone. Each of them counts alike."""
     if budget.pure or budget.neighbours != "replace":
         raise InvalidInput(
-            "The budget of method='matrix' must have a delta above 0, for Gaussian noise, and neighbours='replace', for a "
-            f"public n. Found {budget!r}. Use method='adaptive', or 'mwem'."
+            "The budget of method='matrix' must have a delta above 0, for Gaussian noise, and neighbours='replace', "
+            f"for a public n. Found {budget!r}. Use method='adaptive', or 'mwem'."
         )
     asked = sorted({varying_names(universe, names) for names in (*tables, *(q.attributes for q in queries))})
     needed = sorted({s for names in asked for s in subsets(names) if s}, key=lambda s: (len(s), s))

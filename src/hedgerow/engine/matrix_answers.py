@@ -35,7 +35,8 @@ STEPS, MODEL_WAYS = 100, 2  # steps of the fit of the model that answers all oth
 class MatrixPlan:
     """The residuals that a workload needs, with their noise, and the errors that follow. Public.
 
-    ``promised`` are the numbers of the workload; ``noise`` is that of each residual's coordinates, in the order of ``sets``.
+    ``promised`` are the numbers of the workload; ``noise`` is that of each residual's coordinates, in the order of
+    ``sets``.
     """
 
     universe: Universe

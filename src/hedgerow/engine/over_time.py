@@ -152,10 +152,9 @@ class Series:
             if events and not column.ledger.affords(*events):
                 cost = math.fsum(map(column.ledger.budget.cost, events))
                 raise BudgetExceeded(
-                    "Every block must be able to pay for its part of the series, "
-                    f"{cost:.4g} {column.ledger.budget.currency}. "
-                    f"Found a block with {column.ledger.remaining:.4g} left of {column.ledger.limit}; nothing was charged. "
-                    "Ask for a smaller share, or stop here."
+                    f"Every block must be able to pay for its part of the series, {cost:.4g} "
+                    f"{column.ledger.budget.currency}. Found a block with {column.ledger.remaining:.4g} left of "
+                    f"{column.ledger.limit}; nothing was charged. Ask for a smaller share, or stop here."
                 )
         for place in missing:
             self._draw(*place)

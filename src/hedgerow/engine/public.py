@@ -5,7 +5,8 @@ the certificate and the number of rows. All of it follows from released values, 
 published. It answers every question, consults no table, and charges nothing. The engine itself adds the table, the
 ledger and the guard: it is the only part that may charge.
 
-Each profile has its own public part: ``practical.public``, ``theory``, ``release`` and ``multi_block`` (several blocks).
+Each profile has its own public part: ``practical.public``, ``theory``, ``release`` and ``multi_block`` (several
+blocks).
 """
 
 from __future__ import annotations

@@ -64,7 +64,10 @@ class RowSampling:
         return estimate
 
     def _try(self, asked: RowStatistic) -> None:
-        """Refuse a function that fails on all made-up records. It may ask the session nothing, as on the table's rows."""
+        """Refuse a function that fails on all made-up records.
+
+        It may ask the session nothing, as on the table's rows.
+        """
         self._rows.require(asked.attributes)
         with self.ledger.exclusively(), self.ledger.closed():
             require_usable(asked, self._rows.columns, self._universe)

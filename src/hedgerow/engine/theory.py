@@ -61,8 +61,8 @@ class TheoryEngine(PrivateEngine, FreeEngine):
         """Share one hypothesis between counts and convex questions.
 
         ``convex`` must share the hypothesis of ``pmw``; without it convex questions are refused. ``off`` is h, the
-        number of rows by which the scale of both mechanisms may be off; it is 0 where n is public. ``trusted_losses`` lists
-        the user-defined losses whose constants the owner trusts.
+        number of rows by which the scale of both mechanisms may be off; it is 0 where n is public. ``trusted_losses``
+        lists the user-defined losses whose constants the owner trusts.
         """
         self._pmw, self._convex, self.ledger, self._trusted = pmw, convex, pmw.ledger, trusted_losses
         self._doubt = off / pmw.config.scale
@@ -304,7 +304,8 @@ class ConvexFamily:
             if alpha is not None:
                 raise InvalidInput(
                     f"alpha must be at least {config.alpha:.4g} for the convex questions of the workload, at {rows:g} "
-                    f"rows. Found {alpha!r}. Use more rows, a larger budget or alpha, or smooth losses of fewer features."
+                    f"rows. Found {alpha!r}. Use more rows, a larger budget or alpha, or smooth losses of fewer "
+                    "features."
                 )
         return config
 

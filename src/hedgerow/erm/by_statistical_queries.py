@@ -115,7 +115,8 @@ def by_statistical_queries(
     matrix, labels = values.matrix(X), values.labels(y)
     if not isinstance(matrix, np.ndarray) or labels.size != matrix.shape[0] or not labels.size:
         raise InvalidInput(
-            "X must be a dense array with at least one row, and y must have one label for each row. Found other shapes. Check X and y."
+            "X must be a dense array with at least one row, and y must have one label for each row. Found other "
+            "shapes. Check X and y."
         )
     names = [f"x{i}" for i in range(matrix.shape[1])]
     named = dataclasses.replace(loss, target="y", features=tuple(names), intercept=False)
@@ -135,7 +136,7 @@ def by_statistical_queries(
 
 
 def population_gap(risk: ClippedRisk, budget: Budget) -> float:
-    """Return 2GΔ(e^ε − 1 + δ), at most 2GΔ: what the expected excess over the population adds to that over the table."""
+    """Return 2GΔ(e^ε − 1 + δ), at most 2GΔ: the difference of the expected excess over the population and the table."""
     ε, δ = budget.epsilon, budget.delta
     return 2 * risk.norm * risk.diameter * min(1.0, math.expm1(min(ε, 1.0)) + δ)
 

@@ -46,7 +46,10 @@ _SPARE = 3  # bits kept free if n is a guess: one pass then suffices for sums of
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class Problem:
-    """Checked and clipped rows with the public facts about them. Built by ``prepare_problem``. Its repr shows no rows."""
+    """Checked and clipped rows with the public facts about them. Built by ``prepare_problem``.
+
+    Its repr shows no rows.
+    """
 
     X: Matrix  # private: whole multiples of ``unit``, up to 2^bits
     y: Array  # private
@@ -252,7 +255,7 @@ def prepare_problem(
 def describe_problem(
     rows: int, features: int, *, loss: Loss, over: ConvexSet, budget: Budget, row_bound: float, label_bound: float
 ) -> Problem:
-    """Return the problem of a table that nobody has read, so that solvers can plan for it: public facts, and no rows."""
+    """Return the problem of a table that was not read: public facts without rows, from which solvers can plan."""
     return prepare_problem(
         NoRows(rows, features), loss=loss, over=over, budget=budget, row_bound=row_bound, norm="l2",
         label_bound=label_bound, expected_rows=None if budget.neighbours == "replace" else rows,
@@ -330,8 +333,9 @@ def public_rows(count: int, expected_rows: int | None, budget: Budget) -> int:
         or int(expected_rows) != expected_rows
     ):
         raise InvalidInput(
-            "expected_rows must be a public guess of the number of rows when neighbours add or remove one, because the true "
-            f"number is private. Found {expected_rows!r}. Give expected_rows=…, or a budget with neighbours='replace'."
+            "expected_rows must be a public guess of the number of rows when neighbours add or remove one, because "
+            f"the true number is private. Found {expected_rows!r}. Give expected_rows=…, or a budget with "
+            "neighbours='replace'."
         )
     return int(expected_rows)
 

@@ -91,8 +91,8 @@ class PrivateSearch(BaseEstimator):  # type: ignore[misc]
     budget : Budget
         The price of the whole search. It needs a delta above 0.
     tried : float, optional
-        The least probability with which each candidate is tried. More of it means more runs, and less for each. Default:
-        a half, or less for more than 16 candidates, so that 8 of them are tried.
+        The least probability with which each candidate is tried. More of it means more runs, and less for each.
+        Default: a half, or less for more than 16 candidates, so that 8 of them are tried.
     scoring : float
         The share of a run's price that pays for its score.
     random_state : int, optional
@@ -166,7 +166,8 @@ class PrivateSearch(BaseEstimator):  # type: ignore[misc]
             )
         if not self.candidates or any(not isinstance(each, LinearModel) for each in self.candidates):
             raise InvalidInput(
-                "candidates must be at least one model of hr.erm. Found none, or another kind of object. Give models such as hr.erm.Ridge(budget)."
+                "candidates must be at least one model of hr.erm. Found none, or another kind of object. Give models "
+                "such as hr.erm.Ridge(budget)."
             )
         m = len(self.candidates)
         tried = min(0.5, TRIED / m) if self.tried is None else number(self.tried)
@@ -217,7 +218,9 @@ class PrivateSearch(BaseEstimator):  # type: ignore[misc]
         if self.budget.neighbours == "replace" and labels.size < 2:
             raise InvalidInput("X must have at least two rows for a search. Found fewer. Add rows.")
         if self._payer.neighbours != self.budget.neighbours:
-            raise InvalidInput("budget must have the same neighbours as the ledger's budget. Found other neighbours. Make them equal.")
+            raise InvalidInput(
+                "budget must have the same neighbours as the ledger's budget. Found other neighbours. Make them equal."
+            )
         payer = Allowance.of(self.budget) if self.ledger is None else Allowance.of(self.ledger, self.budget.total)
         for index in range(len(self.candidates)):  # whatever is wrong with a candidate is refused before the charge
             rehearsal = np.zeros((REHEARSAL, features.shape[1]))
@@ -288,7 +291,9 @@ def _fewest_runs(candidates: int, tried: float) -> float:
     """Return the least μ by which each candidate is tried with this probability."""
     low, high = LEAST_MEAN, MOST_MEAN
     if _chance_of_a_try(high, candidates) < tried:
-        raise InvalidInput(f"tried must be smaller, because there are many candidates. Found {tried!r}. Name fewer of them.")
+        raise InvalidInput(
+            f"tried must be smaller, because there are many candidates. Found {tried!r}. Name fewer of them."
+        )
     for _ in range(60):
         middle = math.sqrt(low * high)
         low, high = (low, middle) if _chance_of_a_try(middle, candidates) >= tried else (middle, high)

@@ -224,7 +224,10 @@ def carry_out(planner: Planner, problem: Problem, allowance: Allowance, noise: N
 
 
 def _require_time(problem: Problem, plan: SolverPlan[Any]) -> None:
-    """Refuse a plan that would take days. A sparse matrix counts as one entry per row, because its entries are private."""
+    """Refuse a plan that would take days.
+
+    A sparse matrix counts as one entry per row, because its entries are private.
+    """
     n, p = float(problem.n), problem.p
     entries = n * p if isinstance(problem.X, np.ndarray) else n + p
     _duration.require(

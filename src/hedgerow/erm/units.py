@@ -1,4 +1,4 @@
-"""The rows of each person in arrays, if a person may have several: at most k stay, by the rule of ``data.contributions``.
+"""The rows of each person in arrays: at most k of them are kept, by the rule of ``data.contributions``.
 
 The choice depends on the person's own rows alone. The hash needs no secret: privacy holds for any rule that looks at
 one person only (docs/proofs/people.md).

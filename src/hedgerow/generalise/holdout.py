@@ -761,5 +761,6 @@ def _call_model(values: Callable[[], Any]) -> Any:
     except Exception:
         pass
     raise InvalidInput(
-        "A model and a metric must give every row a value. Found that one of them raised an error. Try both on the training set, or score with by_row=True."
+        "A model and a metric must give every row a value. Found that one of them raised an error. Try both on the "
+        "training set, or score with by_row=True."
     )

@@ -164,7 +164,8 @@ def metric_of(given: Any, model: Any = None) -> Metric:
         if classes is None:
             raise InvalidInput(
                 f"{given} must know the classes. Found a model without classes_. Give the metric "
-                f"hedgerow.generalise.metrics.{given}(classes), with the classes in the order of predict_proba's columns."
+                f"hedgerow.generalise.metrics.{given}(classes), with the classes in the order of predict_proba's "
+                "columns."
             )
         return OF_PROBABILITIES[given](classes)
     if isinstance(given, str) and given in NAMED:
@@ -172,7 +173,6 @@ def metric_of(given: Any, model: Any = None) -> Metric:
     if callable(given):
         return Metric(getattr(given, "__name__", "custom"), given)
     raise InvalidInput(
-        f"metric must be a Metric, a function of (y, prediction), or one of {', '.join((*NAMED, *OF_PROBABILITIES))} and "
-        f"auc. "
-        f"Found {given!r}. Choose one of these."
+        f"metric must be a Metric, a function of (y, prediction), or one of {', '.join((*NAMED, *OF_PROBABILITIES))} "
+        f"and auc. Found {given!r}. Choose one of these."
     )

@@ -44,8 +44,9 @@ class PairMetric:
             return 1
         if len(classes) != 2:
             raise InvalidInput(
-                f"An AUC must be of two classes. Found a model of {len(classes)}. Use log_loss or accuracy, or one class "
-                "against the rest with hedgerow.generalise.pairs.PairMetric(positive=…) and a function of scores."
+                f"An AUC must be of two classes. Found a model of {len(classes)}. Use log_loss or accuracy, or one "
+                "class against the rest with hedgerow.generalise.pairs.PairMetric(positive=…) and a function of "
+                "scores."
             )
         return classes[1]
 
@@ -58,8 +59,8 @@ def concordant_units(scores: Any, is_positive: NDArray[np.bool_]) -> int:
     given = np.asarray(scores)
     if given.dtype.kind not in "buif" or given.shape != is_positive.shape:
         raise InvalidInput(
-            f"A model must give one score for each of {is_positive.size} rows. Found shape {given.shape} of {given.dtype}. "
-            "Use decision_function, predict_proba or a function that returns one number for each row."
+            f"A model must give one score for each of {is_positive.size} rows. Found shape {given.shape} of "
+            f"{given.dtype}. Use decision_function, predict_proba or a function that returns one number for each row."
         )
     values = given.astype(np.float64)
     ahead = np.where(np.isnan(values), -np.inf, values)[is_positive]

@@ -14,9 +14,9 @@ Every function returns a number that holds for all answers at once, whoever asks
 theorem gives. ``…_epsilon`` and ``…_rows`` are the inverse functions. Errors are cut at 1, which promises nothing.
 
 Differs: Theorems 4 and 10 are special cases, with round constants, of what their proofs show. Both forms are here:
-``TheoremNeeds`` for the statement, and ``monitored_error`` and ``sample_gap`` for the best that the proof gives. [F] bounds E|q(S)
-− q(D)| by a lemma about |E[q(S) − q(D)]|: the monitor must choose among q and 1 − q, as Bassily's does, and Theorem
-10 then needs log(2k/β) where log(k/β) is printed. Proposition 20 holds over all histories, not given one.
+``TheoremNeeds`` for the statement, and ``monitored_error`` and ``sample_gap`` for the best that the proof gives. [F]
+bounds E|q(S) − q(D)| by a lemma about |E[q(S) − q(D)]|: the monitor must choose among q and 1 − q, as Bassily's does,
+and Theorem 10 then needs log(2k/β) where log(k/β) is printed. Proposition 20 holds over all histories, not given one.
 """
 
 from __future__ import annotations

@@ -80,8 +80,8 @@ def require_account(store: Store, block: int, budget: Budget, slack: float, boun
         )
     if (bound is None) != (record["table"] is None):
         raise InvalidInput(
-            "A ledger must be resumed as it was made: with a table, or without. Found the other of the two. Use hr.open for a "
-            "ledger with a table, and hedgerow.ledger.opened for one without."
+            "A ledger must be resumed as it was made: with a table, or without. Found the other of the two. Use "
+            "hr.open for a ledger with a table, and hedgerow.ledger.opened for one without."
         )
     if bound is not None:
         binding.require_same(record["table"], record["options"], wrote, bound)

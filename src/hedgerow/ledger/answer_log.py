@@ -46,7 +46,10 @@ def _digest(meaning: str) -> str:
 
 
 def line_body(notes: Iterable[tuple[Bound[Any] | BlocksQuestion, Estimate]]) -> str:
-    """Return the body of a line that stores these answers. Answers to questions that cannot be serialized are left out."""
+    """Return the body of a line that stores these answers.
+
+    Answers to questions that cannot be serialized are left out.
+    """
     records = (_record(*note) for note in notes)
     return write_ordered({"answers": [record for record in records if record is not None], "v": FORMAT})
 
@@ -75,8 +78,8 @@ def notes_in(body: str) -> list[Note]:
     record = record_in_text(body)
     if record.get("v") != FORMAT:
         raise InvalidInput(
-            "A line of answers must be of a form that this version reads. Found an unknown form. Read the ledger with the "
-            "version that wrote it."
+            "A line of answers must be of a form that this version reads. Found an unknown form. Read the ledger "
+            "with the version that wrote it."
         )
     found = record.get("answers")
     if not isinstance(found, list) or not all(map(_is_note, found)):

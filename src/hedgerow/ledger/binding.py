@@ -111,16 +111,16 @@ def require_same(record: Mapping[str, Any], options: Mapping[str, str], wrote: s
     key = _key(make=False)
     if not hmac.compare_digest(str(record.get("key")), _which(key)):
         raise InvalidInput(
-            f"The key must be the one that the ledger was made with. Found another key. Put the owner's key into {KEY} or "
-            f"{key_file()}."
+            "The key must be the one that the ledger was made with. Found another key. Put the owner's key into "
+            f"{KEY} or {key_file()}."
         )
     if binding.fingerprint is None:
         return
     found = _fingerprint(key, str(record.get("name")), binding.fingerprint())
     if not hmac.compare_digest(str(record.get("table")), found):
         raise InvalidInput(
-            "A ledger must be resumed on the table that it was opened on. Found another table. Open the first one; a table that "
-            "has changed needs a new ledger, whose budget adds to this one's."
+            "A ledger must be resumed on the table that it was opened on. Found another table. Open the first one; a "
+            "table that has changed needs a new ledger, whose budget adds to this one's."
         )
 
 

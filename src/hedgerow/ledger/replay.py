@@ -35,7 +35,10 @@ def of_block(kind: str, block: int) -> str:
 
 
 def kind_and_block(kind: str) -> tuple[str, int]:
-    """Return the kind of a line and the number of its block. Refuse a kind that this version does not know: it may spend."""
+    """Return the kind of a line and the number of its block.
+
+    Refuse a kind that this version does not know: it may spend.
+    """
     name, colon, block = kind.partition(":")
     number = int(block) if block.isascii() and block.isdigit() and block[0] != "0" and len(block) < 10 else 0
     if name not in KINDS or bool(colon) != (number > 0):
@@ -52,7 +55,8 @@ def require_known(kinds: Iterable[str], blocks: int) -> None:
         _, block = kind_and_block(kind)
         if block > blocks:
             raise LedgerBroken(
-                f"A line must be of a block that the ledger has. Found {kind[:40]!r}, where {blocks} were appended. Restore the ledger from a copy."
+                f"A line must be of a block that the ledger has. Found {kind[:40]!r}, where {blocks} were appended. "
+                "Restore the ledger from a copy."
             )
 
 
@@ -64,12 +68,13 @@ def record_in(line: Line, **needed: type | tuple[type, ...]) -> dict[str, Any]:
         record = None
     if isinstance(record, dict) and record.get("v") != FORMAT and "v" in record:
         raise InvalidInput(
-            f"The format of a ledger must be {FORMAT}. Found {str(record['v'])[:40]!r} in line {line.number}. Read it with the version that "
-            "wrote it."
+            f"The format of a ledger must be {FORMAT}. Found {str(record['v'])[:40]!r} in line {line.number}. Read it "
+            "with the version that wrote it."
         )
     if not isinstance(record, dict) or "v" not in record or not all(_has(record, *field) for field in needed.items()):
         raise LedgerBroken(
-            f"Line {line.number} of the ledger must have the form of its kind. Found another form. Restore the ledger from a copy."
+            f"Line {line.number} of the ledger must have the form of its kind. Found another form. Restore the ledger "
+            "from a copy."
         )
     return record
 
@@ -131,7 +136,8 @@ def with_release(entry: Entry, line: Line) -> Entry:
     record = record_in(line, private=bool)
     if "released" not in record:
         raise LedgerBroken(
-            f"Line {line.number} of the ledger must contain the released value. Found none. Restore the ledger from a copy."
+            f"Line {line.number} of the ledger must contain the released value. Found none. Restore the ledger from a "
+            "copy."
         )
     value = read_value(record["released"])
     if isinstance(value, np.ndarray):

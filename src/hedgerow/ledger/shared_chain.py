@@ -75,9 +75,9 @@ class SharedChain:
             # Charges since the copy was made are known here, but not to sessions that open the copy.
             self.fail()
             raise LedgerUnavailable(
-                f"A ledger must have the lines that were written to it. Found a different last line: line {self.head.number} is "
-                "missing or differs, as after a copy was restored. Nothing was released. Bring back the ledger that "
-                "this session wrote to."
+                "A ledger must have the lines that were written to it. Found a different last line: line "
+                f"{self.head.number} is missing or differs, as after a copy was restored. Nothing was released. Bring "
+                "back the ledger that this session wrote to."
             )
         if head.number == self.head.number:
             return
@@ -104,7 +104,8 @@ class SharedChain:
         found = list(self.store.lines(after=number - 2, upto=number))
         if [line.number for line in found] != [number - 1, number]:
             raise LedgerBroken(
-                f"A ledger must have the lines that were written to it. Found none at {number}. Restore the ledger from a copy."
+                f"A ledger must have the lines that were written to it. Found none at {number}. Restore the ledger "
+                "from a copy."
             )
         return next(check_lines(found[1:], found[0].head))
 
@@ -133,6 +134,7 @@ def require_version(accepted: str) -> None:
     """Refuse to charge beside another version: each would believe its own fit of what both measured."""
     if accepted != binding.version_now():
         raise LedgerUnavailable(
-            f"A ledger must be used by one version at a time. Found that its owner accepted hedgerow {accepted[:40]}, where this session has "
-            f"{binding.version_now()}. Nothing was released. Open the session again with that version."
+            f"A ledger must be used by one version at a time. Found that its owner accepted hedgerow {accepted[:40]}, "
+            f"where this session has {binding.version_now()}. Nothing was released. Open the session again with that "
+            "version."
         )

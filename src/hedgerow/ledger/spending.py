@@ -43,7 +43,8 @@ def verify(store: Store, head: Head | str | None = None) -> Head:
         last = line.head
         if (line.number == 1) != (line.kind == replay.ACCOUNT):
             raise LedgerBroken(
-                "A ledger must begin with its account, and have only one. Found another first line, or a second account. Restore it from a copy."
+                "A ledger must begin with its account, and have only one. Found another first line, or a second "
+                "account. Restore it from a copy."
             )
         kind, block = replay.kind_and_block(line.kind)
         if kind == replay.CHARGE:
@@ -56,8 +57,8 @@ def verify(store: Store, head: Head | str | None = None) -> Head:
     for number, _ in store.snapshots():
         if snapshots.get(number) != digest(store.snapshot(number)):
             raise LedgerBroken(
-                f"The snapshot at line {number} must be the one that was taken there. Found another snapshot. Restore the "
-                "ledger from a copy."
+                f"The snapshot at line {number} must be the one that was taken there. Found another snapshot. Restore "
+                "the ledger from a copy."
             )
     if not seen:
         raise LedgerBroken(

@@ -207,7 +207,10 @@ class Database(ABC):
 
 
 class Store(Database):
-    """The lines of one ledger in its database. The subclasses in ``sqlite`` and ``postgres`` add connections and locks."""
+    """The lines of one ledger in its database.
+
+    The subclasses in ``sqlite`` and ``postgres`` add connections and locks.
+    """
 
     mark: ClassVar[str]  # the placeholder of a value in a statement
     number: ClassVar[str]  # the SQL type of line numbers

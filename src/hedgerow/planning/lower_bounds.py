@@ -5,8 +5,8 @@ Ullman, *Answering n^(2+o(1)) counting queries with differential privacy is hard
 Proposition 9; Talwar et al., Theorem 5.8 (``erm.rates.lasso_lower``). Proofs, with the constants:
 docs/proofs/lower_bounds.md.
 
-Symbols: n rows, |X| cells, k questions, α the error of all answers but with probability β; δ_t = δ(e^{tε} − 1)/(e^ε − 1)
-the δ of t neighbouring steps; m bits of a secret, each in g rows.
+Symbols: n rows, |X| cells, k questions, α the error of all answers but with probability β; δ_t = δ(e^{tε} − 1)/(e^ε −
+1) the δ of t neighbouring steps; m bits of a secret, each in g rows.
 
 Differs: the papers' constants are hidden. Here every bound is derived anew, with its constants, for a mechanism that
 answers *every* set of k questions on *every* table. A table may be easier. Where a bound of the papers has no constant,
@@ -114,7 +114,9 @@ def evaluations(alpha: float, queries: int) -> float:
 
 
 def is_hard(rows: float, queries: float) -> bool:
-    """Return True if k > n²: no algorithm is then known to be, or by one-way functions can be, polynomial in n and log|X|.
+    """Return True if k > n²: no algorithm that is polynomial in n and log|X| is known then.
+
+    If one-way functions exist, there is none.
 
     [U] §4.3: no algorithm of time polynomial in n and the number of attributes answers every set of k counts, or convex
     questions, within 1/100, for n ≤ k^(½ − o(1)). Mechanisms of this package take time polynomial in |X|, or answer

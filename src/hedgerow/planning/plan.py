@@ -107,7 +107,9 @@ def plan(
     >>> hr.plan(budget=hr.Budget(1, 1e-9), solve_for="queries", **facts).best.solution  # doctest: +SKIP
     """
     if not isinstance(universe, Universe) or not isinstance(budget, Budget):
-        raise InvalidInput("A plan must have universe= and budget=. Found none, or other types. Give both, as to hr.open.")
+        raise InvalidInput(
+            "A plan must have universe= and budget=. Found none, or other types. Give both, as to hr.open."
+        )
     n = None if rows is None else whole("rows", rows)
     wanted = None if accuracy is None else number(accuracy)
     β = number(beta)
@@ -170,7 +172,8 @@ def _questions(workload: Any, universe: Universe) -> tuple[Workload | list[Query
     asked = list(workload)
     if not all(isinstance(query, Query) for query in asked):
         raise InvalidInput(
-            "The workload of a plan must be counts, tables, means or minimizations. Found another object in it. Give such questions only."
+            "The workload of a plan must be counts, tables, means or minimizations. Found another object in it. Give "
+            "such questions only."
         )
     if not asked:
         raise InvalidInput("workload must have at least one question. Found none. Give questions, or leave it out.")
@@ -202,9 +205,9 @@ def _unknown(
     needs = {"rows": accuracy is not None, "accuracy": rows is not None, None: rows is not None or accuracy is not None}
     if not needs.get(solve_for, rows is not None and accuracy is not None):
         raise InvalidInput(
-            "A plan must be for a number of rows or for an accuracy, and for both if solve_for is another quantity. Found too "
-            "few. Give the number of rows (rows=20_000, or --rows 20000) or the error that you want (accuracy=0.01, or "
-            "--accuracy 0.01)."
+            "A plan must be for a number of rows or for an accuracy, and for both if solve_for is another quantity. "
+            "Found too few. Give the number of rows (rows=20_000, or --rows 20000) or the error that you want "
+            "(accuracy=0.01, or --accuracy 0.01)."
         )
     return rows, accuracy, None if solve_for in ("rows", "accuracy") else solve_for
 
@@ -272,7 +275,7 @@ def _useful(error: float | None) -> float | None:
 
 
 def _rank(option: Option, main: About, solving: Unknown | None, by_error: bool) -> tuple[bool, bool, float]:
-    """Return the place of an option: those for the main questions first, then those that run, then by what was found."""
+    """Return the sorting key of an option: the main questions first, then options that can run, then the error."""
     if solving is not None:
         found = option.solution if option.solution is None or solving != "queries" else -option.solution
     else:

@@ -40,8 +40,9 @@ class Option:
     - ``simulated``: True if ``error`` and ``rows`` come from simulated sessions. They are then examples and no bounds:
       ``error`` is the widest bar of one such session, and a session on another table may have wider ones.
     - ``typical``: the mean error in a simulation. ``interval``: the mean errors to expect on a real table.
-    - ``about``: the answers that it gives: counts and averages over the table ("counts"), minimizers of a loss and their
-      excess over the best ("minimizers"), averages over the population ("population"), scores of models on it ("scores").
+    - ``about``: the answers that it gives: counts and averages over the table ("counts"), minimizers of a loss and
+      their excess over the best ("minimizers"), averages over the population ("population"), scores of models on it
+      ("scores").
     - ``solution``: the value of ``solve_for``. None if no value is enough.
     - ``in_expectation``: True if ``error`` is an expectation, for which β plays no part.
     - ``runs``: False if the mechanism would take more time or memory than there is.
@@ -183,8 +184,8 @@ class Plan:
     def limit(self) -> str | None:
         """The errors that no mechanism can undercut, as sentences; None if none is known."""
         said = [
-            f"No mechanism can promise less than {'±' if bound.about == 'counts' else 'an excess of'} {bound.error:.3g} "
-            f"for {bound.condition} ({bound.by})."
+            f"No mechanism can promise less than {'±' if bound.about == 'counts' else 'an excess of'} "
+            f"{bound.error:.3g} for {bound.condition} ({bound.by})."
             for bound in self.lower_bounds
             if bound.constant
         ]
@@ -193,8 +194,8 @@ class Plan:
             least = evaluations(α, self.queries)
             if least > 1:
                 said.append(
-                    f"{self.queries:,} answers within ± {α:g} take {least:,.0f} evaluations of a question on a row or more, "
-                    "on average, for some questions (Fish et al., Proposition 9)."
+                    f"{self.queries:,} answers within ± {α:g} take {least:,.0f} evaluations of a question on a row or "
+                    "more, on average, for some questions (Fish et al., Proposition 9)."
                 )
         if self.rows is not None and is_hard(self.rows, self.queries):
             said.append(

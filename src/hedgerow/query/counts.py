@@ -136,8 +136,9 @@ class Query:
 
     def _refuse_arithmetic(self, other: Any) -> NoReturn:
         raise InvalidInput(
-            "A question must be asked before its answer is compared or calculated with. Found arithmetic or a comparison "
-            "with a question. Use difference(a, b) or ratio(a, b), or the answers: session.ask(a) - session.ask(b)."
+            "A question must be asked before its answer is compared or calculated with. Found arithmetic or a "
+            "comparison with a question. Use difference(a, b) or ratio(a, b), or the answers: session.ask(a) - "
+            "session.ask(b)."
         )
 
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _refuse_arithmetic

@@ -132,8 +132,8 @@ class Linear(BoundQuestion):
         shaped = bool(names) and [v.ndim for v in floats] == [1] * len(names) and all(v.size for v in floats)
         if not shaped or any(_constant_along(v, 0) for v in floats) or not _scaled_once(floats):
             raise InvalidInput(
-                "The vectors of a query must be in canonical form. Found vectors in another form. Bind the question to its universe "
-                "again."
+                "The vectors of a query must be in canonical form. Found vectors in another form. Bind the question "
+                "to its universe again."
             )
         is_count = all(map(_is_mask, floats))
         kept = tuple(v.astype(bool) for v in floats) if is_count else tuple(floats)

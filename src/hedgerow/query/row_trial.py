@@ -1,8 +1,8 @@
 """Try a function of a record on made-up records, before it is billed.
 
-A function that fails on a row counts as 0 there, so that nothing about the row shows. A function that fails on every row
-would be 0 with a guaranteed bar. So it is first called with records made of the universe's values, which are public: what
-happens then is a public fact, too.
+A function that fails on a row counts as 0 there, so that nothing about the row shows. A function that fails on every
+row would be 0 with a guaranteed bar. So it is first called with records made of the universe's values, which are
+public: what happens then is a public fact, too.
 """
 
 from __future__ import annotations
@@ -43,19 +43,19 @@ def require_usable(asked: RowStatistic, kinds: Mapping[str, type], universe: Uni
     if not found and failure is not None:
         reason = f"{type(failure).__name__}: {failure}" if str(failure) else type(failure).__name__
         raise InvalidInput(
-            f"function must return a number for some record. Found {reason[:200]}, on all made-up records, such as {shown}. "
-            f"It is called with the values of {', '.join(asked.attributes)}, not with a row: correct it."
+            f"function must return a number for some record. Found {reason[:200]}, on all made-up records, such as "
+            f"{shown}. It is called with the values of {', '.join(asked.attributes)}, not with a row: correct it."
         )
     numbers = [_number(value) for value in found]
     if all(map(math.isnan, numbers)):
         raise InvalidInput(
-            f"function must return a number from 0 to 1. Found {type(found[0]).__name__}, which is none, on all made-up "
-            f"records, such as {shown}. Return a number or a truth value."
+            f"function must return a number from 0 to 1. Found {type(found[0]).__name__}, which is none, on all "
+            f"made-up records, such as {shown}. Return a number or a truth value."
         )
     if all(math.isnan(value) or not 0 <= value <= 1 for value in numbers):
         raise InvalidInput(
-            f"function must return a number from 0 to 1. Found {found[0]!r} for the made-up record {shown}, and nothing "
-            "from 0 to 1 for others. Scale it, for example to (age - 17) / 73."
+            f"function must return a number from 0 to 1. Found {found[0]!r} for the made-up record {shown}, and "
+            "nothing from 0 to 1 for others. Scale it, for example to (age - 17) / 73."
         )
 
 

@@ -276,7 +276,10 @@ def _require_depth(text: str) -> None:
 
 
 def _array(data: bytes) -> NDArray[Any]:
-    """Read an .npy file of exactly the form that ``_npy`` writes. Its size is that of its data, not what it declares."""
+    """Read an .npy file of exactly the form that ``_npy`` writes.
+
+    Its size is that of its data, not what it declares.
+    """
     length = int.from_bytes(data[8:10], "little")
     if data[:8] != b"\x93NUMPY\x01\x00" or length > LONGEST_HEADER or len(data) < 10 + length:
         _refuse("of arrays in NumPy's format 1.0", "another form", "Fetch it again")

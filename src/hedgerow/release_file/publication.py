@@ -1,4 +1,4 @@
-"""Everything that an owner publishes, as values: the public part of every block, the answers given, and what was paid."""
+"""Everything that an owner publishes, as values: the public part of every block, the answers and the charges."""
 
 from __future__ import annotations
 

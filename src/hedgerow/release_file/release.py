@@ -152,8 +152,8 @@ class Release(Askable):
     def __getattr__(self, name: str) -> Any:
         if name in NEED_TABLE:
             raise AttributeError(
-                f"{name} must be called on a session, because it needs the table or its ledger. Found a published release. "
-                "Ask the owner."
+                f"{name} must be called on a session, because it needs the table or its ledger. Found a published "
+                "release. Ask the owner."
             )
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 

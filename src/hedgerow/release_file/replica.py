@@ -1,8 +1,8 @@
 """The public state of a session in another process, which gives the session's free answers without its table.
 
-A session whose free answers follow from released values alone has a ``PublicState``: plain data, which may be sent to other
-processes. A ``Replica`` answers from it. An answer that a replica gave is adopted by the session and by the other replicas, so
-that a repeated question has one answer everywhere.
+A session whose free answers follow from released values alone has a ``PublicState``: plain data, which may be sent to
+other processes. A ``Replica`` answers from it. An answer that a replica gave is adopted by the session and by the other
+replicas, so that a repeated question has one answer everywhere.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def adopt_answers(session: HasBlocks, given: Iterable[GivenAnswer]) -> None:
 
 
 class ReplicaLog:
-    """The answers that all replicas and the session have given, and those that this replica has given since it was told."""
+    """The answers that all replicas and the session gave, and those that this replica gave since the last exchange."""
 
     def __init__(self) -> None:
         self._known: dict[Hashable, Estimate] = {}

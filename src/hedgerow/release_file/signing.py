@@ -60,7 +60,8 @@ def private_key(key: PrivateKey) -> Any:
         found = None
     if not isinstance(found, ed25519.Ed25519PrivateKey):
         raise InvalidInput(
-            "key must be an Ed25519 private key in PEM form, without a password. Found another key. Make one: openssl genpkey -algorithm ed25519 -out owner.pem."
+            "key must be an Ed25519 private key in PEM form, without a password. Found another key. Make one: "
+            "openssl genpkey -algorithm ed25519 -out owner.pem."
         )
     return found
 

@@ -1,4 +1,4 @@
-"""Parts of the document of a release file: hypotheses, measurements, queries and numbers, each checked when it is read."""
+"""Parts of a release file's document: hypotheses, measurements, queries and numbers, each checked on reading."""
 
 from __future__ import annotations
 

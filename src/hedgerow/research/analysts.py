@@ -5,8 +5,8 @@ An analyst asks k queries, each a vector of values in [0, 1] over the cells of a
 
 ``at_random`` does not adapt, and is the control. ``greedy`` combines the queries that correlated with the sample so
 far (the classic false discovery). ``least_squares`` reconstructs which cells the sample has (Dinur & Nissim 2003).
-``trace_records`` scores each cell by its correlation with the answers' errors (Dwork et al. 2015, *Robust traceability*)
-and asks for the cells that look like members.
+``trace_records`` scores each cell by its correlation with the answers' errors (Dwork et al. 2015, *Robust
+traceability*) and asks for the cells that look like members.
 """
 
 from __future__ import annotations

@@ -8,8 +8,8 @@
 
 The outermost record states its version ``v``; ``kind`` is the public name of the function or class that made the
 object. Equal objects written with the same values have the same text, and reading gives back an equal object. Reading
-refuses everything else with InvalidInput: another version, another kind, a missing or an additional field, a wrong type,
-and records that are nested too deep or too large. docs/wire.md has the rules and an example of each form.
+refuses everything else with InvalidInput: another version, another kind, a missing or an additional field, a wrong
+type, and records that are nested too deep or too large. docs/wire.md has the rules and an example of each form.
 
     registry          which type has which kind and fields; encode and decode
     records           whole records with their version: dumps, loads, to_json, from_json

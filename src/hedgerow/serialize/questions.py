@@ -86,7 +86,10 @@ def _read_predicate(record: Json) -> Any:
 
 
 def _end(end: Any) -> Any:
-    """Check an end of a range and return it. A text must look like a date or a period; the attribute judges the rest."""
+    """Check an end of a range and return it.
+
+    A text must look like a date or a period; the attribute judges the rest.
+    """
     if isinstance(end, str) and PERIOD.fullmatch(end):
         return end
     if end is not None and not isinstance(end, bool | int | float | np.number | datetime.date):

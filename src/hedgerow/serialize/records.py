@@ -1,4 +1,4 @@
-"""Whole records: the outermost object with its version, as JSON types or as a text, checked before anything reads it."""
+"""Whole records: the outermost object with its version, as JSON types or as text, checked before it is read."""
 
 from __future__ import annotations
 
@@ -88,8 +88,8 @@ def from_json(record: Json, of: type[T] = object) -> T:  # type: ignore[assignme
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, RecursionError, MemoryError, TooLarge):
         # Decoders should refuse with InvalidInput. One that fails in another way must not reveal details to a stranger.
         raise InvalidInput(
-            f"A record must describe a valid object. Found one of kind {describe_value(record.get('kind'))} that does not. "
-            "Read it with the version that wrote it."
+            f"A record must describe a valid object. Found one of kind {describe_value(record.get('kind'))} that does "
+            "not. Read it with the version that wrote it."
         ) from None
 
 

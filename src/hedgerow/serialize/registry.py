@@ -109,7 +109,8 @@ def register(
 def register_dataclass(cls: type[Any], kind: str | None = None, omitted: Mapping[str, Any] | None = None) -> None:
     """Register the form of a frozen dataclass, by the types of its constructor arguments.
 
-    A field with the metadata ``NEWER`` that is None is left out, too. In both ways a kind gains a field and keeps its older
+    A field with the metadata ``NEWER`` that is None is left out, too. In both ways a kind gains a field and keeps its
+    older
     records.
 
     Parameters

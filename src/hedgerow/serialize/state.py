@@ -39,7 +39,8 @@ def encode_state(state: Any) -> Json:
     if isinstance(state, dict):
         if kind_of(state) is not None or not all(type(name) is str for name in state):
             raise InvalidInput(
-                "A dict of a state must have texts for names, and no text called kind. Found another name. Rename that field."
+                "A dict of a state must have texts for names, and no text called kind. Found another name. Rename "
+                "that field."
             )
         return {name: encode_state(part) for name, part in state.items()}
     if isinstance(state, list | tuple):

@@ -1,7 +1,7 @@
 """Requests that wait for free answers: in which batches they are answered, and how many may wait.
 
-Questions that wait at the same time are answered together. Answers are the same as if each had been asked alone. A question
-that was answered before is repeated from memory.
+Questions that wait at the same time are answered together. Answers are the same as if each had been asked alone. A
+question that was answered before is repeated from memory.
 """
 
 from __future__ import annotations
@@ -165,7 +165,8 @@ class AnswerQueue(ABC):
     async def compute(self, analyst: str, name: str, *arguments: Any, question: str = "") -> Any:
         """Do free work of ``worker`` in a worker process: ``run_sql``, ``synthesize`` or ``describe``.
 
-        ``question`` is the name by which the person's next one like it is recognized, if whoever shows the result counts it.
+        ``question`` is the name by which the person's next one like it is recognized, if whoever shows the result
+        counts it.
         """
         self._require_new(analyst)
         with self.room(analyst):
@@ -183,7 +184,10 @@ class AnswerQueue(ABC):
         return self._new.take(analyst, 0) > 0
 
     def _require_new(self, analyst: str, queries: Sequence[Query] = (), resolution: Resolution = "values") -> None:
-        """Refuse a person who has asked many new questions today, because answers are kept. Own questions may be repeated."""
+        """Refuse a person who has asked many new questions today, because answers are kept.
+
+        Own questions may be repeated.
+        """
         wait = self._new.take(analyst, 0)
         if wait and not (queries and self._has_asked(analyst, queries, resolution)):
             raise Refusal(

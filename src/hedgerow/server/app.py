@@ -254,7 +254,10 @@ class Application:
                     read_body(request, self.settings.limits.body), self.settings.limits.body_seconds
                 )
             except TimeoutError:
-                raise bad_request("The body must arrive completely within the time limit. Found an incomplete body. Send it again.", 408) from None
+                raise bad_request(
+                    "The body must arrive completely within the time limit. Found an incomplete body. Send it again.",
+                    408,
+                ) from None
             call = Call(
                 self.service, token, identity, decode_body(endpoint, request, body), request.query_params,
                 request.path_params, request.headers.get("accept", ""), request.is_disconnected,
@@ -309,7 +312,10 @@ class Application:
     async def _begin_key(
         self, endpoint: Endpoint, call: Call, key: str | None, place: str, body: bytes
     ) -> tuple[str | None, StoredOutcome | None]:
-        """Reserve the idempotency key of a request. Return the key if its outcome is to be stored, or a stored outcome."""
+        """Reserve the idempotency key of a request.
+
+        Return the key if its outcome is to be stored, or a stored outcome.
+        """
         if key is None:
             return None, None
         begun = (call.token.id, key, request_digest(key, endpoint.method, place, body))
@@ -380,7 +386,8 @@ class Application:
         if allowed:
             raise Refusal(
                 405, "method", "The endpoint has other methods",
-                f"The method must be one of {', '.join(sorted(allowed))}. Found {request.method[:20]}. Use one of these.",
+                f"The method must be one of {', '.join(sorted(allowed))}. Found {request.method[:20]}. Use one of "
+                "these.",
                 {"Allow": ", ".join(sorted(allowed))},
             )  # fmt: skip
         raise Refusal(

@@ -40,8 +40,8 @@ async def append_block(
         await registrar.require_new(marks)
         if any(each.draft != (0.0, 0.0) for each in registrar.store.with_marks(marks)):
             raise InvalidInput(
-                "A block must be a table of which no draft was paid for. Found one whose people have paid for a draft. Register it "
-                "as a dataset, whose budget includes the draft."
+                "A block must be a table of which no draft was paid for. Found one whose people have paid for a "
+                "draft. Register it as a dataset, whose budget includes the draft."
             )
         usual = dataset.session.budget
         wanted = None if budget is None else hr.Budget(*budget, usual.neighbours)
@@ -85,6 +85,7 @@ def _require_same_format(path: Path, source: Source, place: Place) -> hr.Csv | N
     is_parquet = place.path is not None and kind_of(place.path.name) == ".parquet"
     if source.csv() is not None or (given and is_parquet):
         raise InvalidInput(
-            "A block must have the format of the first table. Found another format. Convert the file, and leave the format out."
+            "A block must have the format of the first table. Found another format. Convert the file, and leave the "
+            "format out."
         )
     return hr.Csv(**given) if given and place.table is None else None

@@ -6,8 +6,8 @@
     bought     the approved purchase was made; a repetition costs nothing
     expired    nobody decided in time, or the analyst did not ask again in time
 
-An approval is for one person, one question and one error. It is a permission: the analyst repeats the request, which is then
-priced, checked and charged as every other.
+An approval is for one person, one question and one error. It is a permission: the analyst repeats the request, which is
+then priced, checked and charged as every other.
 """
 
 from __future__ import annotations
@@ -38,7 +38,10 @@ COLUMNS = "id, dataset, analyst, person, asked, within, cost, share, state, at, 
 
 @dataclass(frozen=True)
 class Approval:
-    """One purchase that waits, or was decided. ``cost`` is its price when it was asked for, ``share`` that of the budget."""
+    """One purchase that waits, or was decided.
+
+    ``cost`` is its price when it was asked for, ``share`` that of the budget.
+    """
 
     id: str
     dataset: str
@@ -74,7 +77,10 @@ class ApprovalStore:
         cost: float,
         share: float,
     ) -> Approval:
-        """Return the approval of a purchase at this cost. If there is none, note that the purchase waits for an owner."""
+        """Return the approval of a purchase at this cost.
+
+        If there is none, note that the purchase waits for an owner.
+        """
         with self._registry.transaction():
             found = self._latest(dataset, token.analyst, purchase)
             if found is not None and found.state == "approved":
@@ -87,7 +93,8 @@ class ApprovalStore:
 
     def _latest(self, dataset: str, analyst: str, purchase: bytes) -> Approval | None:
         rows = self._registry.rows(
-            f"SELECT {COLUMNS} FROM approvals WHERE dataset = ? AND analyst = ? AND purchase = ? ORDER BY number DESC LIMIT 1",
+            f"SELECT {COLUMNS} FROM approvals WHERE dataset = ? AND analyst = ? AND purchase = ? ORDER BY number DESC "
+            "LIMIT 1",
             (dataset, analyst, purchase),
         )
         return self._approval(rows[0]) if rows else None
@@ -110,7 +117,8 @@ class ApprovalStore:
         )
         if waiting >= WAITING:
             raise InvalidInput(
-                f"At most {WAITING} purchases of one person may wait for an owner. Found that many already. Wait until some are decided."
+                f"At most {WAITING} purchases of one person may wait for an owner. Found that many already. Wait "
+                "until some are decided."
             )
         made = Approval(
             random_token(8), dataset, token.analyst, token.person, asked[:LONGEST], within, cost, share, "pending", now,
@@ -140,7 +148,8 @@ class ApprovalStore:
             found = self.find(identity)
             if found is None or (datasets is not None and found.dataset not in datasets):
                 raise InvalidInput(
-                    "The id must be that of a purchase that waits. Found another id. `hedgerow approvals list` shows them."
+                    "The id must be that of a purchase that waits. Found another id. `hedgerow approvals list` shows "
+                    "them."
                 )
             if found.state not in (("pending",) if is_approved else ("pending", "approved")):
                 raise InvalidInput(

@@ -77,7 +77,8 @@ class PriceBody(msgspec.Struct, forbid_unknown_fields=True):
 class FitBody(msgspec.Struct, forbid_unknown_fields=True):
     """A model: its loss, its target and features, and the set that its coefficients are in.
 
-    ``over`` is a ball of this radius by the Euclidean or by the sum norm, or a box that reaches as far in every direction.
+    ``over`` is a ball of this radius by the Euclidean or by the sum norm, or a box that reaches as far in every
+    direction.
     """
 
     loss: Literal[
@@ -246,8 +247,8 @@ async def describe(call: Call) -> Reply:
 async def fit(call: Call) -> Reply:
     """Fit a model to the table: a convex question by the names of its columns. Free without ``within``.
 
-    With it come its text as a question, and a judgement on the public hypothesis: the model's risk beside that of no features,
-    and predicted beside observed shares.
+    With it come its text as a question, and a judgement on the public hypothesis: the model's risk beside that of no
+    features, and predicted beside observed shares.
     """
     given: FitBody = call.body
     loss = getattr(hr.losses, given.loss)(target=given.target, features=given.features)

@@ -1,8 +1,8 @@
 """AI assistants on the service: the tools of ``hedgerow.assistants`` at ``/mcp`` and ``/mcp/{dataset}``.
 
-A request passes the checks of every request, and its token is that of an analyst or of the owner. Tools that are free run
-in a worker process, on released values. A price and a purchase run in the session's thread, under the caps of the person.
-Every call is in the trail. A session of the protocol belongs to the token that opened it.
+A request passes the checks of every request, and its token is that of an analyst or of the owner. Tools that are free
+run in a worker process, on released values. A price and a purchase run in the session's thread, under the caps of the
+person. Every call is in the trail. A session of the protocol belongs to the token that opened it.
 """
 
 from __future__ import annotations
@@ -113,7 +113,10 @@ class AssistantDesks:
         return problem_of(refused, is_owner=request.state.caller.token.role == "owner").detail
 
     async def _noted(self, caller: AssistantRequest, name: str, asked: str, work: Any, meter: Meter) -> Any:
-        """Do work within the time of a request, and note it in the trail. The call continues when the client gives up."""
+        """Do work within the time of a request, and note it in the trail.
+
+        The call continues when the client gives up.
+        """
         task = asyncio.create_task(self._finish(caller, name, asked, work, meter))
         task.add_done_callback(lambda done: done.cancelled() or done.exception())  # a lost one is no fault
         seconds = self._settings.limits.seconds
@@ -121,8 +124,8 @@ class AssistantDesks:
             return await asyncio.wait_for(asyncio.shield(task), seconds)
         except TimeoutError:
             raise TooLarge(
-                f"An answer must take at most {seconds:g} seconds. Found that this one takes longer. Ask less at a time; "
-                "what was paid for is kept."
+                f"An answer must take at most {seconds:g} seconds. Found that this one takes longer. Ask less at a "
+                "time; what was paid for is kept."
             ) from None
 
     async def _finish(self, caller: AssistantRequest, name: str, asked: str, work: Any, meter: Meter) -> Any:

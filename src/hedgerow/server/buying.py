@@ -33,8 +33,8 @@ class PurchaseRefusal(Refusal):
         if approval.state == "refused":
             super().__init__(
                 403, "approval-refused", "An owner refused this purchase",
-                "A purchase of this size must be approved by an owner. Found that it was refused. Nothing was spent. Ask "
-                "for a wider error, or ask the owner.",
+                "A purchase of this size must be approved by an owner. Found that it was refused. Nothing was spent. "
+                "Ask for a wider error, or ask the owner.",
             )  # fmt: skip
         else:
             super().__init__(
@@ -53,8 +53,8 @@ async def buy(
 ) -> Answer:
     """Ask a question that may charge. A charge above the set share of the budget needs an owner's approval.
 
-    Price, approval and charge are one piece of work of the session's thread, so nothing is charged in between. An owner's own
-    purchases need no approval.
+    Price, approval and charge are one piece of work of the session's thread, so nothing is charged in between. An
+    owner's own purchases need no approval.
     """
     await require_bounded(call, query, resolution)
     name = call.dataset.name
@@ -67,8 +67,8 @@ async def buy(
 async def require_bounded(call: Call, query: Query, resolution: Resolution) -> None:
     """Answer a convex question for free first, in a worker process with limits of time and memory.
 
-    One that exceeds these is refused there, and does not stop the session's thread. Where free answers may depend on the table
-    there is no such worker.
+    One that exceeds these is refused there, and does not stop the session's thread. Where free answers may depend on
+    the table there is no such worker.
     """
     if query.is_convex and call.dataset.is_published:
         await call.dataset.ask(call.token.analyst, [query], "fraction", resolution)
@@ -95,8 +95,8 @@ def sell(
         if cost > 0 and (share > rule.share or query.is_convex):
             if cost > session.remaining:
                 raise BudgetExceeded(
-                    f"cost must be at most {session.remaining:.4g} {session.budget.currency} (what is left). Found {cost:.4g}. "
-                    "Ask for a wider error."
+                    f"cost must be at most {session.remaining:.4g} {session.budget.currency} (what is left). Found "
+                    f"{cost:.4g}. Ask for a wider error."
                 )
             approval = approvals.require(
                 dataset, token, purchase_digest(query, within, scale, resolution), rule, asked=repr(query), within=within,

@@ -1,4 +1,4 @@
-"""Group commits: changes of the registry that wait at the same time take effect in one transaction, outside the event loop."""
+"""Group commits: waiting changes of the registry are written in one transaction, outside the event loop."""
 
 from __future__ import annotations
 

@@ -1,11 +1,13 @@
 """One open session, and who answers about it: worker processes what is free, a thread of its own what may charge.
 
 Free answers follow from released values, so worker processes give them from the public state of the session. A purchase
-delays none of them. Everything that may read the table or charge the ledger runs in the session's one thread, in the order of
-arrival. After a charge the workers get the new state; an answer that was computed from the old one meanwhile is computed again.
+delays none of them. Everything that may read the table or charge the ledger runs in the session's one thread, in the
+order of arrival. After a charge the workers get the new state; an answer that was computed from the old one meanwhile
+is computed again.
 
-Where free answers may depend on the table (a guard, the theory profile, several blocks), the session's thread gives them too.
-Questions that wait at the same time are answered together. Answers are the same as if each had been asked alone.
+Where free answers may depend on the table (a guard, the theory profile, several blocks), the session's thread gives
+them too. Questions that wait at the same time are answered together. Answers are the same as if each had been asked
+alone.
 """
 
 from __future__ import annotations
@@ -82,7 +84,10 @@ class Dataset(AnswerQueue):
 
     @property
     def revision(self) -> str:
-        """Name of the public state and of the answers that replaced others. Within a revision no given answer changes."""
+        """Name of the public state and of the answers that replaced others.
+
+        Within a revision no given answer changes.
+        """
         return "" if self._published is None else f"{self.version}.{self._published.replacements}"
 
     @property

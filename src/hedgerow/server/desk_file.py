@@ -90,5 +90,6 @@ def _read(text: str) -> dict[str, Any]:
 
 def _not_held() -> InvalidInput:
     return InvalidInput(
-        f"Names, paths and labels must be texts that {NAME} can hold. Found others. Rename them, without control characters."
+        f"Names, paths and labels must be texts that {NAME} can hold. Found others. Rename them, without control "
+        "characters."
     )

@@ -79,7 +79,10 @@ class Call:
         return await self.dataset.run(self.token.analyst, work, self.meter)
 
     def note_questions(self, names: Sequence[str], each: int = 1) -> list[bool]:
-        """Tell for each question whether this person asks it for the first time. Such a one counts ``each`` against the limit."""
+        """Tell for each question whether this person asks it for the first time.
+
+        Such a one counts ``each`` against the limit.
+        """
         first = self.service.trail.is_first(self.dataset.name, self.token.analyst, names)
         self.dataset.count_new(self.token.analyst, each * sum(first))
         return first
@@ -144,7 +147,10 @@ class Endpoint:
 
     @property
     def is_kept(self) -> bool:
-        """True if the outcome of a request with an idempotency key is stored. A secret that is shown once is not stored."""
+        """True if the outcome of a request with an idempotency key is stored.
+
+        A secret that is shown once is not stored.
+        """
         return self.method == "POST" and not self.is_shown_once
 
     @property

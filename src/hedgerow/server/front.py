@@ -1,8 +1,9 @@
-"""A front: a process that has TLS, checks and connections of its own, and hands requests on to the engine of the service.
+"""A front: a process with its own TLS, checks and connections, which hands requests on to the engine of the service.
 
-A front has neither tables nor ledgers nor people's tokens, and keeps nothing, so there may be any number of them, each killed
-and started at any time. With a token of the role ``front`` it gives free answers itself (``front_answers``). A request that was cut off because the engine was away is sent again. Every request that may charge has an
-idempotency key, the client's or one of the front's, so that it is billed once.
+A front has neither tables nor ledgers nor people's tokens, and keeps nothing, so there may be any number of them, each
+killed and started at any time. With a token of the role ``front`` it gives free answers itself (``front_answers``). A
+request that was cut off because the engine was away is sent again. Every request that may charge has an idempotency
+key, the client's or one of the front's, so that it is billed once.
 """
 
 from __future__ import annotations
@@ -195,7 +196,9 @@ def front(settings: Settings, token: str = "") -> Starlette:
     async def _answer(request: Request, identity: str) -> Response:
         require_host(request, settings.hosts)
         if request.method not in METHODS:
-            raise bad_request(f"The method must be one of {', '.join(METHODS)}. Found another method. Use one of these.", 405)
+            raise bad_request(
+                f"The method must be one of {', '.join(METHODS)}. Found another method. Use one of these.", 405
+            )
         path = request.url.path.removeprefix(settings.prefix)
         if path == "/v1/health":
             return JSONResponse({"status": "ok"})
@@ -209,7 +212,9 @@ def front(settings: Settings, token: str = "") -> Starlette:
         try:
             body = await asyncio.wait_for(read_body(request, settings.limits.body), settings.limits.body_seconds)
         except TimeoutError:
-            raise bad_request("The body must arrive completely within the time limit. Found an incomplete body. Send it again.", 408) from None
+            raise bad_request(
+                "The body must arrive completely within the time limit. Found an incomplete body. Send it again.", 408
+            ) from None
         try:
             own = None if answers is None else await answers.serve(request, path, body, identity)
             return await _hand_on(request, body) if own is None else own

@@ -1,7 +1,8 @@
-"""The free answers of a front: computed in its own worker processes from the public state, and given when the engine agrees.
+"""The free answers of a front, which its workers compute from the public state and the engine approves.
 
-A front with a token of the role ``front`` answers free questions, statements, fits, synthetic records and summaries itself. Every
-other request is handed on, and so is everything about a dataset whose free answers may depend on the table.
+A front with a token of the role ``front`` answers free questions, statements, fits, synthetic records and summaries
+itself. Every other request is handed on, and so is everything about a dataset whose free answers may depend on the
+table.
 """
 
 from __future__ import annotations
@@ -322,6 +323,7 @@ def busy() -> Refusal:
     """Return the refusal of work that was overtaken by purchases each time."""
     return Refusal(
         503, "busy", "The released values change too often",
-        "The released values must stay the same while an answer is computed. Found that they change. Try again in a moment.",
+        "The released values must stay the same while an answer is computed. Found that they change. Try again in a "
+        "moment.",
         {"Retry-After": "1"},
     )  # fmt: skip

@@ -70,7 +70,10 @@ class EngineDesk:
         return EngineState(got.headers[VERSION.lower()], got.headers[REVISION.lower()], data)
 
     async def give(self, dataset: str, revision: str, answers: str) -> Mapping[str, Any]:
-        """Ask whether answers of this revision may be given: ``is_given``, ``is_stale``, or ``others`` that were given."""
+        """Ask the engine whether answers of this revision may be given.
+
+        The verdict has ``is_given``, ``is_stale``, or ``others``: the answers that were given before.
+        """
         found: Mapping[str, Any] = await self._post(
             f"/v1/fronts/{dataset}/answers", {"revision": revision, "answers": answers}
         )
@@ -92,8 +95,8 @@ class EngineDesk:
     async def person(self, token: str, dataset: str, endpoint: str, request: str) -> tuple[Token, bool]:
         """Return the person of a token, and True if the engine was asked.
 
-        Within ``ADMITTED`` seconds the engine is not asked again before an answer is computed. It is asked before any answer
-        is given.
+        Within ``ADMITTED`` seconds the engine is not asked again before an answer is computed. It is asked before any
+        answer is given.
         """
         name, now = _name(token, dataset, endpoint), asyncio.get_running_loop().time()
         known = self._admitted.get(name)
@@ -144,5 +147,7 @@ def _item_of(asked: AdmissionRequest) -> msgspec.Raw:
         text = msgspec.json.encode(asked)
         msgspec.json.decode(text, type=AdmissionRequest)
     except (msgspec.MsgspecError, UnicodeError):
-        raise bad_request("A request must be UTF-8 text within the limits of length. Found another request. Correct it.") from None
+        raise bad_request(
+            "A request must be UTF-8 text within the limits of length. Found another request. Correct it."
+        ) from None
     return msgspec.Raw(text)

@@ -4,9 +4,9 @@
     POST /v1/fronts/{dataset}/answers    may these answers be given? The first answer to a question is everybody's
     POST /v1/fronts/admissions           may these persons ask this? Their requests are counted and noted in the trail
 
-A front decides nothing about people: their tokens, roles, rates and the trail are the engine's. A free answer is written down
-here before it is given anywhere, so it repeats on every front and in every worker. Whoever has a front's token decides free
-answers and sees the public state; it opens nothing else.
+A front decides nothing about people: their tokens, roles, rates and the trail are the engine's. A free answer is
+written down here before it is given anywhere, so it repeats on every front and in every worker. Whoever has a front's
+token decides free answers and sees the public state; it opens nothing else.
 """
 
 from __future__ import annotations
@@ -124,10 +124,13 @@ class FrontEndpoints:
             given = await asyncio.wait_for(read_body(request, LARGEST), self._service.limits.body_seconds)
             return msgspec.json.decode(given, type=kind)
         except TimeoutError:
-            raise bad_request("The body must arrive completely within the time limit. Found an incomplete body. Send it again.", 408) from None
+            raise bad_request(
+                "The body must arrive completely within the time limit. Found an incomplete body. Send it again.", 408
+            ) from None
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             raise bad_request(
-                "A message from a front must have the form that this version sends. Found another form. Run the same version of hedgerow on the engine and all fronts."
+                "A message from a front must have the form that this version sends. Found another form. Run the same "
+                "version of hedgerow on the engine and all fronts."
             ) from None
 
     # The public state
@@ -144,7 +147,8 @@ class FrontEndpoints:
                 return Response(content, headers=headers, media_type="application/octet-stream")
         raise Refusal(
             422, "not-published", "Free answers may depend on the table",
-            "The free answers of a dataset must follow from released values. Found that they may not. Hand requests on.",
+            "The free answers of a dataset must follow from released values. Found that they may not. Hand requests "
+            "on.",
         )  # fmt: skip
 
     # Answers
@@ -155,7 +159,9 @@ class FrontEndpoints:
         try:
             proposed = await asyncio.to_thread(read_proposed, given.answers, dataset.session.universe)
         except HedgerowError:
-            raise bad_request("Answers from a front must be a line of a ledger. Found another form. Run the same version of hedgerow on the engine and all fronts.") from None  # fmt: skip
+            raise bad_request(
+                "Answers from a front must be a line of a ledger. Found another form. Run the same version of "
+                "hedgerow on the engine and all fronts.") from None  # fmt: skip
         published = dataset.published
         if published is not None:
             await dataset.shared.read(published)

@@ -1,7 +1,8 @@
 """The head of a ledger in a file that is kept elsewhere, so that an older copy of the ledger is noticed and refused.
 
-A ledger that was restored from a backup looks like one that spent less. Its last line is then not the noted one, or is missing.
-The file has the number and the hash of the last line, and belongs on another disk or machine than the ledger's backups.
+A ledger that was restored from a backup looks like one that spent less. Its last line is then not the noted one, or is
+missing. The file has the number and the hash of the last line, and belongs on another disk or machine than the ledger's
+backups.
 """
 
 from __future__ import annotations
@@ -51,5 +52,6 @@ class HeadFile:
 
 def _unusable(path: Path) -> LedgerUnavailable:
     return LedgerUnavailable(
-        f"The head of the ledger must be noted in {path.name!r}. Found that it cannot be read or written. Check its disk."
+        f"The head of the ledger must be noted in {path.name!r}. Found that it cannot be read or written. Check its "
+        "disk."
     )

@@ -1,8 +1,8 @@
 """Free answers, written down before they are given.
 
 A free answer follows from what was released before it, so after a crash the same question has the same answer, unless
-something is released before it is asked again. Answers are therefore in the journal until they are in the ledger. They are
-in the ledger's own form. No code is read from the file.
+something is released before it is asked again. Answers are therefore in the journal until they are in the ledger. They
+are in the ledger's own form. No code is read from the file.
 """
 
 from __future__ import annotations

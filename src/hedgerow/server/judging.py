@@ -1,6 +1,7 @@
-"""Judge a fitted model on the public hypothesis: its risk beside that of no features, and predicted beside observed shares.
+"""Judge a fitted model on the public hypothesis: its risk and that of a model without features, and its calibration.
 
-Both are averages over a weighted sample of the hypothesis, so they are free. Noise in the hypothesis does not show in them.
+Both are averages over a weighted sample of the hypothesis, so they are free. Noise in the hypothesis does not show in
+them.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ YES_OR_NO = ("Logistic", "Hinge", "SmoothedHinge")
 def judge_model(hypothesis: Any, universe: Universe, query: Query, theta: Array) -> dict[str, Any]:
     """Return the risks of a model and of the best model without features, and how predictions agree with what is there.
 
-    ``gain`` is the part of the baseline's risk that the features take away, where that risk is positive. ``share`` is the weight of a group, ``predicted`` the mean prediction, and ``observed`` the mean of the target: a share for a
+    ``gain`` is the part of the baseline's risk that the features take away, where that risk is positive. ``share`` is
+    the weight of a group, ``predicted`` the mean prediction, and ``observed`` the mean of the target: a share for a
     target of yes or no, and otherwise a number in the units of the target.
     """
     risk: GlmRisk = query.loss.on(universe)  # type: ignore[attr-defined]

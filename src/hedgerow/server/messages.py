@@ -1,6 +1,7 @@
 """Messages between the service's own processes: values that are pickled, read back at once, and stored nowhere.
 
-A message is read only from a pipe that this program opened. What is stored or sent elsewhere has the forms of ``serialize``.
+A message is read only from a pipe that this program opened. What is stored or sent elsewhere has the forms of
+``serialize``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Counts of requests and their latencies, as Prometheus reads them. Nothing here depends on rows, questions or people."""
+"""Counts of requests and their latencies, as Prometheus reads them.
+
+Nothing here depends on rows, questions or people.
+"""
 
 from __future__ import annotations
 

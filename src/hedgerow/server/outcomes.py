@@ -1,10 +1,10 @@
 """Outcomes of requests with an idempotency key: a repeated request gets the stored outcome and is billed once.
 
-The outcome is stored before it is sent. A service that was killed in between finds no outcome. The repeated request is then
-asked again, and the ledger answers a question that was paid for from its own record.
+The outcome is stored before it is sent. A service that was killed in between finds no outcome. The repeated request is
+then asked again, and the ledger answers a question that was paid for from its own record.
 
-A request that cannot charge is not stored: its repetition is computed again, at no cost, and has the same answer. Only the
-digests of the latest ones are in memory, so that a key is not used for two different requests.
+A request that cannot charge is not stored: its repetition is computed again, at no cost, and has the same answer. Only
+the digests of the latest ones are in memory, so that a key is not used for two different requests.
 """
 
 from __future__ import annotations
@@ -42,7 +42,10 @@ class OutcomeStore:
         self._kept_of: dict[str, int] = {}
 
     def begin_free(self, token: str, key: str, digest: bytes) -> None:
-        """Remember the key of a request that cannot charge. ``digest`` is that of ``request_digest``. A key that belongs to another request is refused."""
+        """Remember the key of a request that cannot charge. ``digest`` is that of ``request_digest``.
+
+        A key that belongs to another request is refused.
+        """
         found = self._free.pop((token, key), digest)
         self._free[token, key] = found
         if len(self._free) > FREE:

@@ -1,11 +1,11 @@
 """Tokens: who may do what with which datasets, and until when.
 
-A token is ``hr_<id>_<secret>`` with 256 random bits of secret. Only the SHA-256 digest of the secret is stored: the secret has
-so many bits that a slow hash would add nothing. Digests are compared in constant time, and a token that does not exist
-takes the same steps as one that does.
+A token is ``hr_<id>_<secret>`` with 256 random bits of secret. Only the SHA-256 digest of the secret is stored: the
+secret has so many bits that a slow hash would add nothing. Digests are compared in constant time, and a token that does
+not exist takes the same steps as one that does.
 
-A person who signs on at a reverse proxy has an account instead: a token without a secret, which nobody can send. The proxy
-names the person in a header, which is believed from the proxy's address alone.
+A person who signs on at a reverse proxy has an account instead: a token without a secret, which nobody can send. The
+proxy names the person in a header, which is believed from the proxy's address alone.
 """
 
 from __future__ import annotations
@@ -75,7 +75,8 @@ class TokenStore:
         person : str
             Name of the person, as it appears in the audit trail and in the ledger.
         role : {"owner", "analyst", "auditor", "front"}
-            An owner may do everything, an analyst asks, an auditor reads ledger and trail, a front answers for the engine.
+            An owner may do everything, an analyst asks, an auditor reads ledger and trail, a front answers for the
+            engine.
         project : str, optional
             Project whose cap the person's purchases count towards, too.
         datasets : sequence of str, optional
@@ -97,14 +98,15 @@ class TokenStore:
                 or (name == "person" and not given)
             ):
                 raise InvalidInput(
-                    f"{name} must be a name of up to {LONGEST} printable characters without a slash, and not '*'. Found {given!r}. "
-                    "Give a short text."
+                    f"{name} must be a name of up to {LONGEST} printable characters without a slash, and not '*'. "
+                    f"Found {given!r}. Give a short text."
                 )
         if days is not None and not 0 < days < 36_500:
             raise InvalidInput(f"days must be above 0 and below 36,500. Found {days!r}. Say when the token expires.")
         if signs_on and self.account(person) is not None:
             raise InvalidInput(
-                f"A person must have one account. Found a valid one of {person!r} already. Revoke it first, or choose another name."
+                f"A person must have one account. Found a valid one of {person!r} already. Revoke it first, or choose "
+                "another name."
             )
         created = self._now()
         identity, secret = random_token(8), random_token(32)

@@ -1,7 +1,7 @@
 """The worker processes of a service: who does which free work, with which state, and for how long.
 
-The first worker has the light work: small batches of counts and the like. The others have the heavy work: convex fits, large
-batches, SQL and synthetic records. So heavy work of one analyst does not delay the small questions of another.
+The first worker has the light work: small batches of counts and the like. The others have the heavy work: convex fits,
+large batches, SQL and synthetic records. So heavy work of one analyst does not delay the small questions of another.
 """
 
 from __future__ import annotations
@@ -83,7 +83,10 @@ class WorkerProcess:
         return None if self._process is None else int(self._process.pid)
 
     async def do(self, dataset: str, published: PublishedState, work: Work, seconds: float) -> tuple[WorkResult, int]:
-        """Do work with the state of now, and return the outcome with the version of that state. Call it within a turn."""
+        """Do work with the state of now, and return the outcome with the version of that state.
+
+        Call it within a turn.
+        """
         version = published.version
         try:
             sent = await self._run(self._call, dataset, published, work, seconds)
@@ -207,5 +210,6 @@ class WorkerPool:
 def _too_long(seconds: float) -> Refusal:
     return Refusal(
         413, "too-long", "The question takes longer than the limit",
-        f"A question must take at most {seconds:g} seconds. Found that it takes longer. Ask less at a time, or a coarser one.",
+        f"A question must take at most {seconds:g} seconds. Found that it takes longer. Ask less at a time, or a "
+        "coarser one.",
     )  # fmt: skip

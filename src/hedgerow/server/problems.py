@@ -79,7 +79,8 @@ def not_found() -> Refusal:
         404,
         "not-found",
         "There is no such thing for this token",
-        "The path must name an endpoint and a dataset of this token. Found another. GET /v1/datasets lists the datasets.",
+        "The path must name an endpoint and a dataset of this token. Found another. GET /v1/datasets lists the "
+        "datasets.",
     )
 
 
@@ -114,7 +115,8 @@ def internal() -> Refusal:
         500,
         "internal",
         "The service has a fault",
-        "The service must be able to answer. Found a fault, which the owner finds in the log under this request. Try later.",
+        "The service must be able to answer. Found a fault, which the owner finds in the log under this request. Try "
+        "later.",
     )
 
 

@@ -24,8 +24,9 @@ LARGEST_EXPONENT = 700.0
 def prospect(universe: Universe, budget: Budget, rows: int, opening: float) -> dict[str, Any]:
     """Return what a budget promises and buys, in words and as curves.
 
-    ``opening`` is the share of the budget that the opening spends at most. Errors against ε are those of one simulated session
-    each, and that of the chosen one alone where a simulation takes long. Errors against the number of rows are scaled from the chosen one, because the noise in a count does not depend on it.
+    ``opening`` is the share of the budget that the opening spends at most. Errors against ε are those of one simulated
+    session each, and that of the chosen one alone where a simulation takes long. Errors against the number of rows are
+    scaled from the chosen one, because the noise in a count does not depend on it.
     """
     start = time.perf_counter()
     chosen = _plan(universe, budget, rows, 1.0)
@@ -62,9 +63,10 @@ def words_for_people(budget: Budget) -> list[str]:
     factor = math.exp(min(budget.epsilon, LARGEST_EXPONENT))
     doubt = 1 / (1 + factor)
     found = [
-        f"Whatever is asked, the odds of anything that somebody concludes about one person change by a factor of at most "
-        f"{_write(factor)}, because that person is in the table.",
-        f"A guess that was even, 50 : 50, can become {f'at most {_percent(doubt)} % sure' if doubt > 1e-9 else 'a certainty'}.",
+        "Whatever is asked, the odds of anything that somebody concludes about one person change by a factor of at "
+        f"most {_write(factor)}, because that person is in the table.",
+        "A guess that was even, 50 : 50, can become "
+        f"{f'at most {_percent(doubt)} % sure' if doubt > 1e-9 else 'a certainty'}.",
     ]
     if budget.delta > 0:
         found.append(

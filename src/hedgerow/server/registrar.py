@@ -47,8 +47,9 @@ BINS = 16
 class Desk:
     """Functions of the command line that open the files of owners.
 
-    ``open_session`` opens the session of a file, and refuses a ledger without the noted head. ``expand`` fills secrets of the
-    environment into an address. ``sources_of`` returns the source and the table of a file's dataset, and of each of its blocks.
+    ``open_session`` opens the session of a file, and refuses a ledger without the noted head. ``expand`` fills secrets
+    of the environment into an address. ``sources_of`` returns the source and the table of a file's dataset, and of each
+    of its blocks.
     """
 
     open_session: Callable[[Path, Head], Session]
@@ -105,8 +106,8 @@ class Registrar:
         names = list(dict.fromkeys(found.columns))
         if not 0 < len(names) <= MOST_COLUMNS or sum(map(len, names)) > LONGEST_HEAD:
             raise TooLarge(
-                f"A table must have 1 to {MOST_COLUMNS} columns here, whose names have at most {LONGEST_HEAD:,} characters. Found "
-                f"{len(names)} columns. Check the delimiter, or register a view."
+                f"A table must have 1 to {MOST_COLUMNS} columns here, whose names have at most {LONGEST_HEAD:,} "
+                f"characters. Found {len(names)} columns. Check the delimiter, or register a view."
             )
         return {name: found.type_of(i) for name, i in zip(names, found.positions(names), strict=True)}
 
@@ -117,7 +118,9 @@ class Registrar:
         found = self.store.find(identity)
         unknown = [name for name in (*columns, *left_out) if name not in found.columns]
         if unknown:
-            raise InvalidInput("columns must be those of the table. Found another name. Look at the registration again.")
+            raise InvalidInput(
+                "columns must be those of the table. Found another name. Look at the registration again."
+            )
         declared = {name: None if given is None else _check_declaration(name, given) for name, given in columns.items()}
         notes = {name: note for name, note in found.notes.items() if columns.get(name, found.columns[name]) == found.columns[name]}  # fmt: skip
         return self.store.change(
@@ -137,7 +140,8 @@ class Registrar:
             earlier = self._spent_on(marks, found)
             if earlier != (0.0, 0.0) and price.neighbours != self._neighbors_of(marks, found):
                 raise InvalidInput(
-                    "neighbours must be those of the earlier draft of this table. Found other neighbours. Leave them as they were."
+                    "neighbours must be those of the earlier draft of this table. Found other neighbours. Leave them "
+                    "as they were."
                 )
             cost = sum_costs([found.draft, (price.epsilon, price.delta)])
             paid = self.store.change(
@@ -189,14 +193,18 @@ class Registrar:
         """Check everything about a registration, and write its file. After this, nothing about it can change."""
         if found.state != "draft" or budget is None:
             raise InvalidInput(
-                f"An opening must have a budget and a registration that is not open. Found it {found.state}. Look at it again."
+                f"An opening must have a budget and a registration that is not open. Found it {found.state}. Look at "
+                "it again."
             )
         universe = universe_of(found)
         marks = await asyncio.to_thread(self.marks_of, place)
         await self.require_new(marks, found.id)
         draft = self._spent_on(marks, found)
         if draft != (0.0, 0.0) and budget.neighbours != self._neighbors_of(marks, found):
-            raise InvalidInput("neighbours must be those of the draft that was paid for. Found other neighbours. Leave them as they were.")
+            raise InvalidInput(
+                "neighbours must be those of the draft that was paid for. Found other neighbours. Leave them as they "
+                "were."
+            )
         budget_after(budget, draft)
         hr.Practical(reserve=reserve)
         await self._require_other_fingerprint(place, found, universe)
@@ -255,7 +263,8 @@ class Registrar:
         """Refuse to open again what was opened before, if its ledger is gone: the budget would be spent anew."""
         if not (self.folder(registration) / LEDGER).exists():
             raise InvalidInput(
-                "The ledger of a dataset that was opened must be in its folder. Found none. Put it back, with what belongs to it."
+                "The ledger of a dataset that was opened must be in its folder. Found none. Put it back, with what "
+                "belongs to it."
             )
 
     def _require_unmoved(self, registration: Registration) -> None:
@@ -271,7 +280,10 @@ class Registrar:
         self._datasets[registration.name] = made
 
     def open_again(self, tell: Callable[[str], None]) -> dict[str, tuple[Registration, Session]]:
-        """Open the sessions of all registered datasets at the start of the service. A session that cannot be opened is reported."""
+        """Open the sessions of all registered datasets at the start of the service.
+
+        A session that cannot be opened is reported.
+        """
         found = {}
         for each in self.store.list():
             if each.state != "open":
@@ -290,7 +302,10 @@ class Registrar:
         return found
 
     async def give_up(self, identity: str) -> None:
-        """Drop a registration that was not opened, and delete its upload. The cost of its draft stays with its table."""
+        """Drop a registration that was not opened, and delete its upload.
+
+        The cost of its draft stays with its table.
+        """
         async with self.deciding:
             found = self.store.drop(identity)
             if found.source.upload:
@@ -326,7 +341,10 @@ class Registrar:
         return self.rule.folder / found.name
 
     def _place(self, found: Registration) -> Place:
-        """Return the place of a registration's table. An upload is in the dataset's folder once its opening was begun."""
+        """Return the place of a registration's table.
+
+        An upload is in the dataset's folder once its opening was begun.
+        """
         kept = sorted(self.folder(found).glob("table.*")) if found.source.upload else []
         return Place(str(kept[0])) if kept else self.sources.find(found.source, self.uploads.path)
 
@@ -392,8 +410,8 @@ def same_table(name: str) -> Refusal:
     """Return the refusal of a table that is registered already."""
     return Refusal(
         409, "same-table", "This table is registered already",
-        f"A table must be registered once, because its people would pay two budgets. Found that it is the table of {name!r}. Ask "
-        "that dataset, or append new rows to it as a block.",
+        "A table must be registered once, because its people would pay two budgets. Found that it is the table of "
+        f"{name!r}. Ask that dataset, or append new rows to it as a block.",
     )  # fmt: skip
 
 

@@ -59,8 +59,8 @@ class RegistrationRule:
                 self.folder.resolve()
             ):
                 raise InvalidInput(
-                    f"registration.folder must be apart from the roots. Found it and the root {name!r} within each other. "
-                    "Name another folder."
+                    f"registration.folder must be apart from the roots. Found it and the root {name!r} within each "
+                    "other. Name another folder."
                 )
 
 

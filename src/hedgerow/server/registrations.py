@@ -6,8 +6,8 @@
     open       the dataset is served, and opened again at every start
     dropped    given up before it was opened; what its draft cost stays with its table
 
-One opening runs at a time. It refuses a table that the service has already: by its place, by its content, and, under the
-same universe, by its fingerprint.
+One opening runs at a time. It refuses a table that the service has already: by its place, by its content, and, under
+the same universe, by its fingerprint.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ COLUMNS = "id, name, state, person, at, marks, draft_epsilon, draft_delta, recor
 class Registration:
     """One registration. ``columns`` maps each name to its declaration, or to None as long as it has none.
 
-    ``types`` are the kinds of values that the schema states. ``marks`` recognize the table. ``draft`` is the ε and δ that reading
-    rows for the declarations has cost. ``budget`` has the ε and δ of the whole.
+    ``types`` are the kinds of values that the schema states. ``marks`` recognize the table. ``draft`` is the ε and δ
+    that reading rows for the declarations has cost. ``budget`` has the ε and δ of the whole.
     """
 
     id: str
@@ -92,7 +92,8 @@ class RegistrationStore:
             ((drafts,),) = self._registry.rows("SELECT count(*) FROM registrations WHERE state = 'draft'")
             if drafts >= MOST_DRAFTS:
                 raise InvalidInput(
-                    f"At most {MOST_DRAFTS} registrations may be unfinished. Found that many already. Finish some, or give them up."
+                    f"At most {MOST_DRAFTS} registrations may be unfinished. Found that many already. Finish some, or "
+                    "give them up."
                 )
             made = Registration(random_token(8), name, source, person, self._now(), **facts)
             self._registry.write("INSERT INTO registrations VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", _row(made))
@@ -102,16 +103,16 @@ class RegistrationStore:
         """Refuse a name that cannot be one, or that another dataset or registration has."""
         if not NAME.fullmatch(name):
             raise InvalidInput(
-                "The name of a dataset must be up to 64 letters, digits, '-' and '_', and begin with a letter or a digit. "
-                "Found another name. Choose a short name."
+                "The name of a dataset must be up to 64 letters, digits, '-' and '_', and begin with a letter or a "
+                "digit. Found another name. Choose a short name."
             )
         names = [each.name for each in self.list() if each.state != "dropped"] + list(taken)
         if name.lower() in (each.lower() for each in names):  # some disks do not tell them apart
             raise InvalidInput("The name of a dataset must be new. Found one that is taken. Choose another.")
         if any(self._registry.rows(f"SELECT 1 FROM {table} WHERE dataset = ? LIMIT 1", (name,)) for table in PAST):
             raise InvalidInput(
-                "The name of a dataset must be new. Found that of an earlier one, whose answers and approvals are on record. "
-                "Choose another."
+                "The name of a dataset must be new. Found that of an earlier one, whose answers and approvals are on "
+                "record. Choose another."
             )
 
     def find(self, identity: str) -> Registration:
@@ -134,11 +135,13 @@ class RegistrationStore:
             found = self.find(identity)
             if found.state not in states:
                 raise InvalidInput(
-                    f"The registration must be {' or '.join(states)} for this. Found it {found.state}. Look at it again."
+                    f"The registration must be {' or '.join(states)} for this. Found it {found.state}. Look at it "
+                    "again."
                 )
             changed = replace(found, **facts)
             self._registry.write(
-                "UPDATE registrations SET state = ?, marks = ?, draft_epsilon = ?, draft_delta = ?, record = ? WHERE id = ?",
+                "UPDATE registrations SET state = ?, marks = ?, draft_epsilon = ?, draft_delta = ?, record = ? WHERE "
+                "id = ?",
                 (*_row(changed)[2:3], *_row(changed)[5:], identity),
             )
         return changed
@@ -195,8 +198,8 @@ def universe_of(found: Registration) -> Universe:
     """Return the universe of a registration, and refuse one that is not complete."""
     if found.undeclared:
         raise InvalidInput(
-            f"Every column must be declared or left out. Found {len(found.undeclared)} that are not. Declare them, leave them "
-            "out, or pay for a draft."
+            f"Every column must be declared or left out. Found {len(found.undeclared)} that are not. Declare them, "
+            "leave them out, or pay for a draft."
         )
     if not found.declared:
         raise InvalidInput("A universe must have a column. Found none. Declare one.")

@@ -1,4 +1,4 @@
-"""The service's own records in one SQLite file: tokens, the audit trail, approvals, stored outcomes, and who asked what.
+"""The service's own records in one SQLite file: tokens, the audit trail, approvals, outcomes, and who asked what.
 
 The privacy ledger is elsewhere. Losing this file loses tokens and the trail, never privacy.
 """
@@ -76,8 +76,9 @@ class ServiceRegistry:
             os.close(os.open(path, os.O_CREAT | os.O_WRONLY, stat.S_IRUSR | stat.S_IWUSR))
         elif os.name == "posix" and path.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
             raise InvalidInput(
-                "The registry must be readable by its owner alone, because it holds names and digests of tokens. Found "
-                f"mode {stat.S_IMODE(path.stat().st_mode):04o}. Run `chmod 600 {path.name}`, also for the files beside it."
+                "The registry must be readable by its owner alone, because it holds names and digests of tokens. "
+                f"Found mode {stat.S_IMODE(path.stat().st_mode):04o}. Run `chmod 600 {path.name}`, also for the files "
+                "beside it."
             )
         try:
             self._database, self._reader = self._connect(), self._connect()
@@ -86,12 +87,14 @@ class ServiceRegistry:
                 self._database.executescript(f"BEGIN IMMEDIATE; {FROM_1} PRAGMA user_version = {VERSION}; COMMIT;")
             elif found not in (0, VERSION):
                 raise InvalidInput(
-                    f"The registry must have format {VERSION}. Found {found}. Use the version of hedgerow that wrote it."
+                    f"The registry must have format {VERSION}. Found {found}. Use the version of hedgerow that wrote "
+                    "it."
                 )
             self._database.executescript(f"{TABLES} {INDEXES} PRAGMA user_version = {VERSION};")
         except sqlite3.Error:
             raise InvalidInput(
-                f"The registry must be a SQLite file that can be written. Found {path.name!r}, which is not. Name another."
+                f"The registry must be a SQLite file that can be written. Found {path.name!r}, which is not. Name "
+                "another."
             ) from None
 
     def _connect(self) -> sqlite3.Connection:
@@ -118,7 +121,10 @@ class ServiceRegistry:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """Lock the file for several statements, which take effect together or not at all. Transactions can be nested."""
+        """Lock the file for several statements, which take effect together or not at all.
+
+        Transactions can be nested.
+        """
         with self._lock:
             outermost = not self._database.in_transaction
             begin, commit, undo = (

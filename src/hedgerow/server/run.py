@@ -52,8 +52,8 @@ def application(
 ) -> Starlette:
     """Return the ASGI application of a service for open sessions, with its pages. The sessions are closed with it.
 
-    With a ``desk``, and a rule of registration in the settings, owners may register tables. Those of earlier lives of the service
-    are opened now.
+    With a ``desk``, and a rule of registration in the settings, owners may register tables. Those of earlier lives of
+    the service are opened now.
     """
     _require_different(sessions)
     limits, commits = settings.limits, GroupCommits(registry)
@@ -168,7 +168,7 @@ def _require_different(sessions: Mapping[str, Session]) -> None:
         for fingerprint in (block.data.fingerprint() for block in session.blocks.values()):
             if fingerprint in seen and seen[fingerprint][1] != ledger:
                 raise InvalidInput(
-                    f"Each table must have one ledger. Found {name!r} and {seen[fingerprint][0]!r} with the same table and "
-                    "two ledgers. Give them one ledger, or serve one of them."
+                    f"Each table must have one ledger. Found {name!r} and {seen[fingerprint][0]!r} with the same "
+                    "table and two ledgers. Give them one ledger, or serve one of them."
                 )
             seen[fingerprint] = (name, ledger)

@@ -64,7 +64,8 @@ class Limits:
     requests_per_minute: int = 6_000
     wrong_tokens_per_minute: int = 60  # for each address
     seconds: float = 120.0  # a request that waits longer is refused; nothing that was paid for is lost
-    new_answers_per_day: int = 200_000  # questions new to one person, about one dataset; each takes about 4 kB of memory while the service runs
+    # questions new to one person, about one dataset; each takes about 4 kB of memory while the service runs
+    new_answers_per_day: int = 200_000
     waiting: int = 1_000  # requests that wait for one dataset
     waiting_of_one: int = 200  # of these, requests of one person
     work_seconds: float = 60.0  # of free work in a worker process, which is ended after that
@@ -197,8 +198,8 @@ def read_settings(path: Path) -> Settings:
     datasets, engine = _table(content, "datasets"), _of(content, "engine", str, "")
     if engine and (datasets or any(name in content for name in ("registry", "sign_on", "registration"))):
         raise InvalidInput(
-            f"{path.name} must describe an engine or a front. Found both. A front has engine, and no datasets, registry, "
-            "sign_on or registration."
+            f"{path.name} must describe an engine or a front. Found both. A front has engine, and no datasets, "
+            "registry, sign_on or registration."
         )
     if not datasets and not engine and "registration" not in content:
         raise InvalidInput(
@@ -249,7 +250,9 @@ def _file_of(name: str, given: Any) -> str:
             f"The name of a dataset must be letters, digits, '-' and '_', at most 64. Found {name!r}. Rename it."
         )
     if not isinstance(given, Mapping):
-        raise InvalidInput(f"[datasets.{name}] must be a table. Found a value that is no table. Write file = … below it.")
+        raise InvalidInput(
+            f"[datasets.{name}] must be a table. Found a value that is no table. Write file = … below it."
+        )
     _require_keys(given, ("file", "approve_above", "approval_days", "head"), f"[datasets.{name}]")
     if "approval_days" in given and "approve_above" not in given:
         raise InvalidInput(

@@ -1,7 +1,7 @@
 """The answers that were given about a dataset, by the names of their questions, so that no front gives another one.
 
-A front computes an answer and asks whether it may give it. The first answer to a question is given to everybody; who computes
-another one meanwhile, perhaps with other last digits on another processor, gives the first one instead.
+A front computes an answer and asks whether it may give it. The first answer to a question is given to everybody; who
+computes another one meanwhile, perhaps with other last digits on another processor, gives the first one instead.
 """
 
 from __future__ import annotations
@@ -50,7 +50,8 @@ class GivenAnswers:
     def accept(self, published: PublishedState, proposed: Sequence[tuple[str, GivenAnswer]]) -> tuple[str, bytes]:
         """Count proposed answers as given, unless some questions have other answers.
 
-        Return these others as a line of a ledger, and the pickled answers that are new. Nothing may wait between ``read`` and
+        Return these others as a line of a ledger, and the pickled answers that are new. Nothing may wait between
+        ``read`` and
         this.
         """
         others = [
@@ -81,7 +82,10 @@ def read_proposed(body: str, universe: Universe) -> list[tuple[str, GivenAnswer]
     for note in notes_in(body):
         bound, estimate = answer_in(note, universe)
         if isinstance(bound, BlocksQuestion) or (getattr(bound, "is_number", False) and np.ndim(estimate.value)):
-            raise InvalidInput("A front's answer must have the form of its question. Found another form. Run the same version of hedgerow on the engine and all fronts.")
+            raise InvalidInput(
+                "A front's answer must have the form of its question. Found another form. Run the same version of "
+                "hedgerow on the engine and all fronts."
+            )
         check_estimate(universe, bound, estimate)  # else every purchase would fail on it, and so would the next start
         name = name_of(bound)
         if name is not None:

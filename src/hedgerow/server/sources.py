@@ -1,8 +1,8 @@
 """Sources that may be registered: files below configured folders, tables of configured databases, and uploads.
 
     roots       a path is walked component by component without following any link, so that it cannot lead out
-    databases   are named; their addresses are in the service's file, so that nobody can make the service connect elsewhere
-    uploads     are known by their number, which is given to the person who sent them
+    databases   are named; their addresses are in the service's file, so that nobody can make the service connect
+    elsewhere uploads     are known by their number, which is given to the person who sent them
 
 Whoever may write into a root decides what its tables are. The place is checked again before every opening.
 """
@@ -112,7 +112,10 @@ class SourceList:
         return Place(str(path))
 
     def file(self, root: str, given: str) -> Path:
-        """Return the path of a file of a root. Nothing but a plain file below it, without any link on the way, is one."""
+        """Return the path of a file of a root.
+
+        Nothing but a plain file below it, without any link on the way, is one.
+        """
         base, parts = self._root(root), _parts(given)
         if parts is None or kind_of(parts[-1]) is None or not _is_plain(base, parts):
             raise no_file()
@@ -137,15 +140,20 @@ class SourceList:
 
     def _root(self, name: str) -> Path:
         if name not in self._rule.roots:
-            raise InvalidInput("root must be a name that the service's file lists. Found another name. GET /v1/sources lists them.")
+            raise InvalidInput(
+                "root must be a name that the service's file lists. Found another name. GET /v1/sources lists them."
+            )
         return self._rule.roots[name].resolve()
 
     def _table(self, source: Source) -> Place:
         if source.database not in self._rule.databases:
-            raise InvalidInput("database must be a name that the service's file lists. Found another name. GET /v1/sources lists them.")
+            raise InvalidInput(
+                "database must be a name that the service's file lists. Found another name. GET /v1/sources lists them."
+            )
         if not source.table or len(source.table) > 200 or not source.table.isprintable() or source.csv() is not None:
             raise InvalidInput(
-                "A database must come with the name of a table, and without the format of a text file. Found other fields. Correct them."
+                "A database must come with the name of a table, and without the format of a text file. Found other "
+                "fields. Correct them."
             )
         return Place(self._rule.databases[source.database], source.table)
 
@@ -153,8 +161,8 @@ class SourceList:
 def no_file() -> InvalidInput:
     """Return the one refusal of paths that lead nowhere, out of their root, over a link, or to another kind of file."""
     return InvalidInput(
-        "path must be a CSV or Parquet file below its root, without a link on the way. Found another path. GET /v1/sources "
-        "lists the files."
+        "path must be a CSV or Parquet file below its root, without a link on the way. Found another path. GET "
+        "/v1/sources lists the files."
     )
 
 
@@ -207,7 +215,8 @@ def _walk(base: Path) -> Iterator[str]:
 def _name_of_table(address: str, table: str) -> str:
     """Return one name for all spellings of a table: of its database's address, and of its own name.
 
-    A table of another schema or with capitals of its own may have the name of another one. It is then refused, not counted anew.
+    A table of another schema or with capitals of its own may have the name of another one. It is then refused, not
+    counted anew.
     """
     scheme = address.partition("://")[0].partition("+")[0].lower()
     name = table.strip().casefold()
@@ -221,7 +230,7 @@ def _name_of_table(address: str, table: str) -> str:
 
 
 class Marks:
-    """Marks by which a table is recognized: keyed digests of its place or its content, which say nothing without the key."""
+    """The marks of a table: keyed digests of its place or content, which reveal nothing without the key."""
 
     def __init__(self, folder: Path) -> None:
         path = folder / KEY_FILE
@@ -235,8 +244,8 @@ class Marks:
         self._key = path.read_bytes()
         if len(self._key) != KEY_BYTES:  # a crash while it was written
             raise InvalidInput(
-                f"{KEY_FILE} beside the registered datasets must have {KEY_BYTES} bytes. Found another number. Restore it, or "
-                "delete it if nothing was registered yet."
+                f"{KEY_FILE} beside the registered datasets must have {KEY_BYTES} bytes. Found another number. "
+                "Restore it, or delete it if nothing was registered yet."
             )
 
     def of(self, place: Place) -> tuple[str, ...]:

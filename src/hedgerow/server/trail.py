@@ -51,7 +51,10 @@ COLUMNS = "number, at, request, person, token, dataset, endpoint, asked, cost, s
 
 
 class Trail:
-    """The trail of a service. Requests are written together: free ones a moment later, paid ones before their answer is sent."""
+    """The trail of a service.
+
+    Requests are written together: free ones a moment later, paid ones before their answer is sent.
+    """
 
     def __init__(
         self, registry: ServiceRegistry, now: Callable[[], float] = time.time, kept: int = KEPT, named: int = NAMED
@@ -85,8 +88,8 @@ class Trail:
             with self._registry.transaction():
                 if rows:
                     self._registry.insert_all(
-                        "INSERT INTO requests (at, request, person, token, dataset, endpoint, asked, cost, status, analyst) "
-                        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                        "INSERT INTO requests (at, request, person, token, dataset, endpoint, asked, cost, status, "
+                        "analyst) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                         rows,
                     )
                 if new:

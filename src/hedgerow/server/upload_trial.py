@@ -1,7 +1,7 @@
-"""Read an uploaded file through once in a process with limits of memory, time and content, and say only that it can be read.
+"""Read an uploaded file once, in a process with limits of memory, time and content; report only that it is readable.
 
-Compressed files may have a thousand times their size of content, and say less in their heads. So all of it is unpacked here,
-a part at a time, where it can do no harm. Nothing of the content is returned.
+Compressed files may have a thousand times their size of content, and say less in their heads. So all of it is unpacked
+here, a part at a time, where it can do no harm. Nothing of the content is returned.
 """
 
 from __future__ import annotations

@@ -67,12 +67,15 @@ class Uploads:
         """Write an upload down as it arrives, try it, and return its number."""
         kind = kind_of(name)
         if not self._rule.upload:
-            raise Refusal(403, "no-uploads", "No file may be uploaded", "Uploads must be allowed in the service's file. Found that they are not. Register a file of a root.")  # fmt: skip
+            raise Refusal(403, "no-uploads", "No file may be uploaded", "Uploads must be allowed in the service's file. Found that they are not. Register a file "
+                "of a root.")  # fmt: skip
         if kind is None or len(name) > 255 or not name.isprintable():
             raise bad_request("An upload must be a .csv, .tsv, .csv.gz, .tsv.gz or .parquet file. Found another name. Convert it.", 415)  # fmt: skip
         self.remove_old()
         if self._arriving >= AT_ONCE or self._arriving + len(list(self._folder.iterdir())) >= MOST:
-            raise Refusal(503, "busy", "Too many uploads wait", f"At most {MOST} uploads may wait, and {AT_ONCE} arrive at a time. Found as many. Register or delete some.", {"Retry-After": "10"})  # fmt: skip
+            raise Refusal(503, "busy", "Too many uploads wait",
+                f"At most {MOST} uploads may wait, and {AT_ONCE} arrive at a time. Found as many. Register or delete "
+                "some.", {"Retry-After": "10"})  # fmt: skip
         self._arriving += 1
         number = random_token(8)
         here = self._folder / number
@@ -132,7 +135,8 @@ class Uploads:
                 size += len(part)
                 if size > self._rule.upload:
                     raise bad_request(
-                        f"An upload must have at most {self._rule.upload:,} bytes. Found a larger file. Put the file into a root.",
+                        f"An upload must have at most {self._rule.upload:,} bytes. Found a larger file. Put the file "
+                        "into a root.",
                         413,
                     )
                 if len(start) < LONGEST_START:
@@ -156,8 +160,8 @@ class Uploads:
                 process.kill()
         if code != 0:
             raise bad_request(
-                f"An upload must be a readable file of its kind with at most {self._rule.unpacked:,} bytes of content. Found "
-                "a file that is larger or cannot be read. Check the file, or put it into a root.",
+                f"An upload must be a readable file of its kind with at most {self._rule.unpacked:,} bytes of "
+                "content. Found a file that is larger or cannot be read. Check the file, or put it into a root.",
                 422,
             )
 

@@ -1,7 +1,7 @@
 """A worker process: free answers from the public state of the datasets, within limits of memory and time.
 
-A worker has neither tables nor ledgers nor keys. It gets tasks through a pipe and ends when the pipe ends. The service's own
-process measures the time of a task and kills a worker that takes too long.
+A worker has neither tables nor ledgers nor keys. It gets tasks through a pipe and ends when the pipe ends. The
+service's own process measures the time of a task and kills a worker that takes too long.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ Work = tuple[str, tuple[Any, ...]]
 class Task:
     """Work on one dataset, with what the worker has to learn before it.
 
-    ``state`` is the pickled public state, if the worker has another version. ``given`` are pickled answers that were given
-    elsewhere since the worker's last task. ``accepted`` tells that the answers of that task were given, ``rejected`` that they
-    were not, because somebody else gave others first.
+    ``state`` is the pickled public state, if the worker has another version. ``given`` are pickled answers that were
+    given elsewhere since the worker's last task. ``accepted`` tells that the answers of that task were given,
+    ``rejected`` that they were not, because somebody else gave others first.
     """
 
     dataset: str
@@ -107,7 +107,7 @@ def _learn(replica: Replica, state: bytes) -> None:
 
 
 def warm(replica: Replica) -> None:
-    """Ask the smallest questions of each kind and forget their answers, so that libraries are loaded and loops compiled."""
+    """Ask the smallest question of each kind and drop the answers, so that libraries are loaded and loops compiled."""
     release = replica.release
     smallest = sorted(release.universe.names, key=lambda name: release.universe[name].size)[:2]
     loss = hr.losses.Squared(target=smallest[0], features=tuple(smallest[1:]))

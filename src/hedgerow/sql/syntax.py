@@ -20,8 +20,8 @@ DIALECT = "duckdb"  # dialect of SQL that sqlglot reads
 LONGEST = 100_000  # a statement has at most this many characters
 SUPPORTED = (
     "SELECT of count, sum, avg, min, max, median, quantiles, variance, stddev, corr, CASE and arithmetic of these; "
-    "FROM one table or a subquery that only filters; WHERE; GROUP BY columns, CASE and functions of dates, with ROLLUP, "
-    "CUBE and GROUPING SETS; HAVING; ORDER BY; LIMIT"
+    "FROM one table or a subquery that only filters; WHERE; GROUP BY columns, CASE and functions of dates, with "
+    "ROLLUP, CUBE and GROUPING SETS; HAVING; ORDER BY; LIMIT"
 )
 ADVICE = {  # a part of a statement that is refused, with the way out
     "joins": (

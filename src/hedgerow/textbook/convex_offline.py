@@ -84,7 +84,8 @@ def configure(
     found = _calibrate(budget, cells, rows, queries, beta, float(scale_S), oracle, alpha, step)
     if found is None:
         raise InvalidInput(
-            f"rows must be more for alpha = {alpha:g}. Found {rows:g}. Use more rows, a larger budget, or a larger alpha."
+            f"rows must be more for alpha = {alpha:g}. Found {rows:g}. Use more rows, a larger budget, or a larger "
+            "alpha."
         )
     return found
 

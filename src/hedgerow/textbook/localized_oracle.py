@@ -60,7 +60,8 @@ FARTHEST = 1e12  # a set is at most this many units of a phase wide, so that flo
 class LocalizedOracle:
     """The oracle of phased output perturbation, for losses up to these constants.
 
-    ``jump`` is 0 for a smooth loss. For one with kinks, rounding them over a half width h adds jump/h to ``smoothness``.
+    ``jump`` is 0 for a smooth loss. For one with kinks, rounding them over a half width h adds jump/h to
+    ``smoothness``.
     """
 
     lipschitz: float

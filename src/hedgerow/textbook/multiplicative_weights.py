@@ -100,7 +100,10 @@ def multiplicative_weights(losses: ArrayLike, gamma: float | None = None) -> Arr
     """Run Wang's Algorithm 4: return the distributions p¹ … p^T played against T × N losses, each seen after its p."""
     ell = np.asarray(losses, dtype=float)
     if ell.ndim != 2 or not (np.abs(ell) <= 1).all():
-        raise InvalidInput("Losses must be rounds × experts, each in [−1, 1]. Found another shape, or larger losses. Rescale the losses.")
+        raise InvalidInput(
+            "Losses must be rounds × experts, each in [−1, 1]. Found another shape, or larger losses. Rescale the "
+            "losses."
+        )
     gamma = learning_rate(ell.shape[1], ell.shape[0]) if gamma is None else gamma
     if not 0 < gamma <= 0.5:
         raise InvalidInput(f"gamma must be in (0, ½]. Found {gamma!r}. Choose a smaller step, or play more rounds.")

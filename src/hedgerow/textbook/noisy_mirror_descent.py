@@ -3,8 +3,8 @@
 Paper: Talwar, Thakurta & Zhang, *Private Empirical Risk Minimization Beyond the Worst Case: The Effect of the
 Constraint Set Geometry*, §3.3 (Corollary 3.6) and Appendix A (Theorem A.1). Proof: docs/proofs/erm_mirror_descent.md.
 
-Symbols: C the set, Ψ a potential that is 1-strongly convex in ‖·‖_Q, D = maxΨ − minΨ, γ_t the gradient with ‖γ_t‖_{Q*} ≤
-G, b_t ~ N(0, Σ) its noise, V ≥ E‖b_t‖²_{Q*}, M² = 2(G² + V) ≥ E‖γ_t + b_t‖²_{Q*}, T steps η_t, Δ the strong convexity
+Symbols: C the set, Ψ a potential that is 1-strongly convex in ‖·‖_Q, D = maxΨ − minΨ, γ_t the gradient with ‖γ_t‖_{Q*}
+≤ G, b_t ~ N(0, Σ) its noise, V ≥ E‖b_t‖²_{Q*}, M² = 2(G² + V) ≥ E‖γ_t + b_t‖²_{Q*}, T steps η_t, Δ the strong convexity
 relative to Ψ: f(u) ≥ f(θ) + ⟨γ, u − θ⟩ + Δ·B_Ψ(u, θ).
 
     convex:           η_t = √(2D/T)/M       the average of θ_1 … θ_T is within M·√(2D/T) of the minimum

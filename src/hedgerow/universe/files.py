@@ -135,7 +135,8 @@ def _attribute(name: str, given: Any) -> Attribute:
         raise InvalidInput(f"Column {name!r}: {refused}") from None
     except (TypeError, ValueError, AttributeError, OverflowError):
         raise InvalidInput(
-            f"Column {name!r} must have the arguments of {kind.__name__}. Found {_wrong_arguments(kind, options)} {WAY_OUT}"
+            f"Column {name!r} must have the arguments of {kind.__name__}. Found {_wrong_arguments(kind, options)} "
+            f"{WAY_OUT}"
         ) from None
 
 

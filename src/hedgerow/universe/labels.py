@@ -103,7 +103,9 @@ def write_integer(value: int) -> Json:
     if abs(value) <= LARGEST_PLAIN:
         return value
     if abs(value) >= 10**MOST_DIGITS:
-        raise InvalidInput(f"A whole number must have at most {MOST_DIGITS} digits. Found a longer number. Give a smaller one.")
+        raise InvalidInput(
+            f"A whole number must have at most {MOST_DIGITS} digits. Found a longer number. Give a smaller one."
+        )
     return {"kind": "integer", "text": str(value)}
 
 

@@ -48,8 +48,8 @@ class Universe:
     def __init__(self, attributes: Mapping[str, Attribute] | None = None, /, **named: Attribute) -> None:
         if attributes is not None and not isinstance(attributes, Mapping):
             raise InvalidInput(
-                f"A universe must be declared by a mapping of names to attributes. Found {type(attributes).__name__}. Write, "
-                "for example, Universe({'sex': Flag()}) or Universe(sex=Flag())."
+                f"A universe must be declared by a mapping of names to attributes. Found {type(attributes).__name__}. "
+                "Write, for example, Universe({'sex': Flag()}) or Universe(sex=Flag())."
             )
         self._attributes: dict[str, Attribute] = {**(attributes or {}), **named}
         if not self._attributes:

@@ -255,7 +255,10 @@ def locate_minimum(surrogate: Surrogate, counts: NDArray[Any], distance: float) 
 
 
 def certain_value(surrogate: Surrogate, tolerance: float) -> bool:
-    """Return True if ``private_minimizer`` reaches the tolerance for every table. A public fact about the loss and the set."""
+    """Return True if ``private_minimizer`` reaches the tolerance for every table.
+
+    A public fact about the loss and the set.
+    """
     if not surrogate.is_solvable:
         return False
     floor = (1 + math.sqrt(_condition(surrogate))) * surrogate.in_values
@@ -263,7 +266,10 @@ def certain_value(surrogate: Surrogate, tolerance: float) -> bool:
 
 
 def certain_place(surrogate: Surrogate, distance: float) -> bool:
-    """Return True if ``locate_minimum`` reaches the distance for every table. A public fact about the loss and the set."""
+    """Return True if ``locate_minimum`` reaches the distance for every table.
+
+    A public fact about the loss and the set.
+    """
     if not surrogate.is_solvable:
         return False
     floor = 6 * (surrogate.in_gradients + surrogate.smoothness * surrogate.in_projections) / surrogate.strong

@@ -5,8 +5,8 @@ p_ij, a_i, b_j   shares of the records in a cell of both attributes, and in the 
 V                √(φ²/(min(r, c) − 1)), from 0 for independent attributes to 1 where one determines the other
 
 Interval. φ² is the sum of the squared canonical correlations, so it is at least ρ(u, v)² for the correlation of any
-scores u of the rows and v of the columns; it is that of a table of two by two. The scores are the leading canonical ones
-of the hypothesis, which are public. It is also at least, and at most, the sum over the cells of the least, and the
+scores u of the rows and v of the columns; it is that of a table of two by two. The scores are the leading canonical
+ones of the hypothesis, which are public. It is also at least, and at most, the sum over the cells of the least, and the
 greatest, (p − ab)²/(ab) that the intervals of p, a and b allow. There p²/(ab) ≤ p/max(a, b) ≤ 1, because p ≤ min(a, b).
 """
 

@@ -8,8 +8,9 @@ r_k      share of the records with T ≥ the k-th time: those at risk
 S_k      Π_{j ≤ k} (1 − d_j/r_j), the estimate of P[no event until the k-th time]
 
 Interval. Of the intervals of d_j and r_j follows one of S_k, which grows with each factor. Besides, with N the share of
-all records, S_k ≥ P[T > t_k]/N, as if those who were censored had had an event at once, and S_k ≤ 1 − Σ_{j ≤ k} d_j/N, as if
-none of them ever had one: each d_j counts with a weight of at least 1/N. S falls, so each end bounds those beside it.
+all records, S_k ≥ P[T > t_k]/N, as if those who were censored had had an event at once, and S_k ≤ 1 − Σ_{j ≤ k} d_j/N,
+as if none of them ever had one: each d_j counts with a weight of at least 1/N. S falls, so each end bounds those beside
+it.
 """
 
 from __future__ import annotations
@@ -107,7 +108,8 @@ class Survival(OfRecords):
         require_where(self.where)
         if not is_boolean(self.event):
             raise InvalidInput(
-                f"event must be the name of a flag, or a count. Found {self.event!r}. For example survival('days', 'died')."
+                f"event must be the name of a flag, or a count. Found {self.event!r}. For example survival('days', "
+                "'died')."
             )
 
     def on(self, universe: Universe, resolution: Resolution = "values") -> BoundSurvival:
@@ -116,8 +118,8 @@ class Survival(OfRecords):
         times = len(declared.listed)
         if declared.values is None:
             raise InvalidInput(
-                f"time must be a column of numbers or dates. Found {self.time!r}, which has labels only. Declare Integers, "
-                "Range or Dates."
+                f"time must be a column of numbers or dates. Found {self.time!r}, which has labels only. Declare "
+                "Integers, Range or Dates."
             )
         if times > MOST_TIMES:
             raise TooLarge(f"A survival curve must have at most {MOST_TIMES} times. Found {times}. Declare wider bins.")

@@ -83,8 +83,8 @@ class GroupContrast(Statistic):
         (name,) = self.of.attributes
         if self.of.by is not None:
             raise InvalidInput(
-                f"against must be left out where dates are grouped by period. Found {self.against!r}. Compare all pairs, or "
-                "group by the bins of the universe."
+                f"against must be left out where dates are grouped by period. Found {self.against!r}. Compare all "
+                "pairs, or group by the bins of the universe."
             )
         chosen = bound_condition(self.against, universe, "bins").low
         cells = np.zeros(0, dtype=np.intp)

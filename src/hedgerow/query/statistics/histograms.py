@@ -86,7 +86,10 @@ class Histogram(Statistic):
 
 
 def _periods(universe: Universe, attribute: str, edges: tuple[int, ...]) -> list[tuple[str, Query | None]]:
-    """Return the label and the count of each bin of days, with its first day and without its last; the last has both."""
+    """Return the label and the count of each bin of days.
+
+    A bin has its first day and not its last; the last bin has both.
+    """
     declared = universe[attribute]
     if not isinstance(declared, Dates):
         raise InvalidInput(
@@ -152,7 +155,8 @@ def histogram(
         return Histogram(attribute, None, where)
     if isinstance(edges, str) or not isinstance(edges, Iterable):
         raise InvalidInput(
-            f"edges must be a list of increasing numbers or dates. Found {edges!r}. For example histogram('age', [0, 40, 80])."
+            f"edges must be a list of increasing numbers or dates. Found {edges!r}. For example histogram('age', [0, "
+            "40, 80])."
         )
     given = tuple(edges)
     if given and all(isinstance(edge, str | datetime.date) for edge in given):

@@ -152,8 +152,8 @@ class BoundCorrelation(ComposedQuestion):
     def typical(self, known: AnswerKnowledge) -> float | None:
         """Return the typical error of the mean product, times what the variances' errors add to it.
 
-        To first order a correlation r of the standard scores z and w errs as the mean of zw − r(z² + w²)/2 does. Noise is
-        spread over all cells, so the size of that, relative to that of zw, is taken as if z and w were independent:
+        To first order a correlation r of the standard scores z and w errs as the mean of zw − r(z² + w²)/2 does. Noise
+        is spread over all cells, so the size of that, relative to that of zw, is taken as if z and w were independent:
         1 + r²(E z⁴ + E w⁴ + 2)/4, squared.
         """
         of_product, variances = self._product(known)[1].typical(known), [each.best(known) for each in self._variances]

@@ -1,11 +1,11 @@
 """An adversarial assistant that knows every row but one, and asks thousands of adaptive questions about that row.
 
-The last row is in one of two cells. Each question is a count of cells of which exactly one is such a cell, so its answer
-less the known rows is 1 or 0. One answer with noise tells little; the script asks many times, follows the questions that
-seemed to tell most, and averages. It also buys what it can.
+The last row is in one of two cells. Each question is a count of cells of which exactly one is such a cell, so its
+answer less the known rows is 1 or 0. One answer with noise tells little; the script asks many times, follows the
+questions that seemed to tell most, and averages. It also buys what it can.
 
-The same script asks three tools: those of ``hedgerow.assistants``, a plain tool that adds fresh noise to every answer and
-has no budget, and a read-only database. Only the first one promises anything about the number of questions.
+The same script asks three tools: those of ``hedgerow.assistants``, a plain tool that adds fresh noise to every answer
+and has no budget, and a read-only database. Only the first one promises anything about the number of questions.
 """
 
 from __future__ import annotations
@@ -178,7 +178,10 @@ def _set_words(values: frozenset[int]) -> str:
 
 @dataclass(frozen=True)
 class Adversary:
-    """The script. ``evidence`` has, for each answer, 1/2 in favor of the first candidate and -1/2 of the second, and noise."""
+    """The script.
+
+    ``evidence`` has, for each answer, 1/2 in favor of the first candidate and -1/2 of the second, and noise.
+    """
 
     rng: np.random.Generator
     evidence: list[float] = field(default_factory=list)

@@ -1,7 +1,7 @@
 """Exact losses of whole budgets that buy rounds of hits, or the best of a random number of runs.
 
-Neighbours. Tests lose most where "yes" is as likely as "no", and every value moves the same way. Each run gives one number,
-which one row moves by the whole sensitivity, and the largest is released.
+Neighbours. Tests lose most where "yes" is as likely as "no", and every value moves the same way. Each run gives one
+number, which one row moves by the whole sensitivity, and the largest is released.
 """
 
 from __future__ import annotations

@@ -110,8 +110,8 @@ def sample_size() -> tuple[ErratumFinding, ErratumFinding]:
     place="Proof of Theorem 5, part 2, the least ε′",
     printed="P[|a_q − q(S_ℓ)| ≥ α/2] ≤ e^(−αε′ℓ/2) … ≤ β/(2k) provided ε′ ≥ log(2k/β)/(ℓα)",
     wrong=(
-        "The exponent has a ½ that the condition lacks: ε′ must be twice as large, and n with it. Here α = .1, β = .05, "
-        "k = 1000, and the probability is that of Laplace noise of scale 1/(ℓε′) at the least ε′."
+        "The exponent has a ½ that the condition lacks: ε′ must be twice as large, and n with it. Here α = .1, β = "
+        ".05, k = 1000, and the probability is that of Laplace noise of scale 1/(ℓε′) at the least ε′."
     ),
     instead="ε′ ≥ 2 log(2k/β)/(ℓα), and 8 in place of the 4 in the condition on n",
     module="hedgerow.textbook.subsampled",
@@ -148,7 +148,7 @@ def laplace_tail() -> tuple[ErratumFinding, ErratumFinding]:
     module=A_PROOF,
 )
 def step_above_half() -> tuple[ErratumFinding, ErratumFinding]:
-    """Compare the term with what the proof puts in its place, at the first step and at the first one that is allowed."""
+    """Compare the term with its bound in the proof, at the first step and at the first step that is allowed."""
     H, v, bias = 1.0, 1.0, 1.0
 
     def replaced(t: float) -> float:

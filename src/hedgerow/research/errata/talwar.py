@@ -315,9 +315,9 @@ def strong_convexity() -> tuple[ErratumFinding, ErratumFinding]:
     place="Theorem A.1, and (26)",
     printed="O(L²(G_C² + ‖C‖₂²)·log(n/δ)·log(‖C‖₂nε)/(Δ(nε)²))",
     wrong=(
-        "The noise of Algorithm 1 has σ² = 32L²T·log²(T/δ)/(nε)², and σ² stands in (26) as it is: the logarithm must be "
-        "squared. For f = (Δ/2)‖θ‖² without a boundary, the excess of the average is a multiple of σ²/T, exactly. Here "
-        "n = T = 10⁶ and δ goes from 10⁻⁶ to 10⁻²⁴."
+        "The noise of Algorithm 1 has σ² = 32L²T·log²(T/δ)/(nε)², and σ² stands in (26) as it is: the logarithm must "
+        "be squared. For f = (Δ/2)‖θ‖² without a boundary, the excess of the average is a multiple of σ²/T, exactly. "
+        "Here n = T = 10⁶ and δ goes from 10⁻⁶ to 10⁻²⁴."
     ),
     instead="log²(n/δ) for that noise; with σ from the analytic Gaussian about log(1/δ), by its own factor",
     module="hedgerow.erm.solvers.mirror_descent",
@@ -504,8 +504,8 @@ def quadratic_curvature() -> tuple[ErratumFinding, ErratumFinding]:
     place="Corollary 5.7",
     printed="O(log(np/δ)/(nε)^(2/3)), “applying Theorem 5.5”",
     wrong=(
-        "Theorem 5.5 has the product log(nk)·√log(1/δ), which log(np) + log(1/δ) does not bound. From np = 1/δ = 10⁶ to "
-        "10²⁴ the theorem's bound grows twice as much as the corollary's, and it grows without limit. Ours, whose "
+        "Theorem 5.5 has the product log(nk)·√log(1/δ), which log(np) + log(1/δ) does not bound. From np = 1/δ = 10⁶ "
+        "to 10²⁴ the theorem's bound grows twice as much as the corollary's, and it grows without limit. Ours, whose "
         "choices are charged in zCDP, is a multiple of the product too."
     ),
     instead="log(np)·√log(1/δ)/(nε)^(2/3)",

@@ -44,8 +44,8 @@ def halving_logarithm() -> tuple[ErratumFinding, ErratumFinding]:
     printed="There is an algorithm that makes at most 2.4(OPT + log N) mistakes",
     wrong=(
         "The proof gives 1/log₂(4/3) = 2.409…, and 2.4 rounds it down. Here there are 1,024 experts. Every day the "
-        "heaviest of them, with just over half of the weight, say “down” and are wrong. So all 12,000 days are mistakes "
-        "of Algorithm 2. The logarithm is to base 2, the larger of the two readings."
+        "heaviest of them, with just over half of the weight, say “down” and are wrong. So all 12,000 days are "
+        "mistakes of Algorithm 2. The logarithm is to base 2, the larger of the two readings."
     ),
     instead="(OPT + log₂ N)/log₂(4/3)",
     module="hedgerow.textbook.multiplicative_weights",

@@ -329,8 +329,8 @@ class Attribute:
         least, most = self._extent
         if low > most or high < least:
             raise InvalidInput(
-                f"A range must overlap the declared range, {self._write_label(least)} to {self._write_label(most)}. Found "
-                f"({low!r}, {high!r}), where no record can be. Ask about declared values, or declare more."
+                f"A range must overlap the declared range, {self._write_label(least)} to {self._write_label(most)}. "
+                f"Found ({low!r}, {high!r}), where no record can be. Ask about declared values, or declare more."
             )
 
     def _write_label(self, number: float) -> str:

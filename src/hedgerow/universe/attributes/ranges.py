@@ -189,8 +189,8 @@ class Range(Attribute):
             )
         elif not (math.isfinite(number(low)) and math.isfinite(number(high))):
             raise InvalidInput(
-                f"The ends of a Range must be finite numbers. Found ({low!r}, {high!r}). Give the least and the greatest "
-                "number, or Dates for dates."
+                f"The ends of a Range must be finite numbers. Found ({low!r}, {high!r}). Give the least and the "
+                "greatest number, or Dates for dates."
             )
         elif whole("bins", bins, "Give the number of bins.") > MOST_BINS:
             raise TooLarge(f"The bins of a Range must be at most {MOST_BINS}. Found {int(bins)}. Use wider ones.")

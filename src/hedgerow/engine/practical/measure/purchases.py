@@ -72,9 +72,9 @@ class Purchases:
         if not self.ledger.affords(*(purchase.event for purchase in plan)):
             price, ledger = self.price(wanted), self.ledger
             raise BudgetExceeded(
-                f"The price of the answer must be at most {ledger.remaining:.4g} {ledger.budget.currency}, what is left of "
-                f"{ledger.limit}. Found {price:.4g} ({few_digits(100 * price / ledger.budget.total, 3)} % of the whole budget); nothing was "
-                f"charged. {self._instead(wanted)}"
+                f"The price of the answer must be at most {ledger.remaining:.4g} {ledger.budget.currency}, what is "
+                f"left of {ledger.limit}. Found {price:.4g} ({few_digits(100 * price / ledger.budget.total, 3)} % of "
+                f"the whole budget); nothing was charged. {self._instead(wanted)}"
             )
         for purchase in plan:
             if purchase.query is None:
@@ -234,10 +234,16 @@ def _norm(query: Linear) -> float:
 def _event(budget: Budget, scale: float, *, alone: bool) -> Laplace | Gaussian:
     """Return noise of this scale on one count, or on a whole marginal."""
     if not scale > 0:
-        raise InvalidInput("within must be at least the smallest error that noise on a grid can have. Found a smaller one. Ask for a wider bar.")
+        raise InvalidInput(
+            "within must be at least the smallest error that noise on a grid can have. Found a smaller one. Ask for "
+            "a wider bar."
+        )
     if budget.pure:
         return Laplace(budget.linear() if alone else budget.marginal_l1(), scale)
     distance = budget.linear() if alone else budget.marginal_l2()
     if not math.isfinite(distance / scale * (distance / scale)):  # nor is its cost
-        raise InvalidInput("within must be an error that noise can have. Found less. Ask for a wider bar.")
+        raise InvalidInput(
+            "within must be at least the smallest error that noise on a grid can have. Found a smaller one. Ask for "
+            "a wider bar."
+        )
     return Gaussian(distance, scale)
