@@ -93,8 +93,7 @@ class ApprovalStore:
 
     def _latest(self, dataset: str, analyst: str, purchase: bytes) -> Approval | None:
         rows = self._registry.rows(
-            f"SELECT {COLUMNS} FROM approvals WHERE dataset = ? AND analyst = ? AND purchase = ? ORDER BY number DESC "
-            "LIMIT 1",
+            f"SELECT {COLUMNS} FROM approvals WHERE dataset = ? AND analyst = ? AND purchase = ? ORDER BY number DESC LIMIT 1",
             (dataset, analyst, purchase),
         )
         return self._approval(rows[0]) if rows else None

@@ -140,8 +140,7 @@ class RegistrationStore:
                 )
             changed = replace(found, **facts)
             self._registry.write(
-                "UPDATE registrations SET state = ?, marks = ?, draft_epsilon = ?, draft_delta = ?, record = ? WHERE "
-                "id = ?",
+                "UPDATE registrations SET state = ?, marks = ?, draft_epsilon = ?, draft_delta = ?, record = ? WHERE id = ?",
                 (*_row(changed)[2:3], *_row(changed)[5:], identity),
             )
         return changed
