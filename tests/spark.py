@@ -22,7 +22,7 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.data import DataSource
-from hedgerow.data.backend import open_source
+from hedgerow.data.table import open_source
 
 SETTINGS = {
     "spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "2", "spark.log.level": "ERROR",

@@ -79,7 +79,7 @@ SEES_ALSO = {
     "erm": {
         "hedgerow.data.contributions",  # which rows of a person stay
         "hedgerow.data.spark_frame",  # how a cluster hands over rows
-        "hedgerow.data.redaction",
+        "hedgerow.data.schema",  # engine errors stay hidden
         "hedgerow.data.row_store",  # rows by their number, for descent by statistical queries
         "hedgerow.textbook.descent_by_queries",
     },

@@ -52,7 +52,7 @@ ORDINARY = listed(
 MODULE_WORDS = listed(
     """
     absent account amplification analyst answering api app appending approval argument arrival askable asking
-    assistant association attached audit auto backend batch binding broken buying by cache candidate case category
+    assistant association attached audit auto binding broken buying by cache candidate case category
     certified chain chart check choice cli client coded coding coefficient commit compiled completion composed confinement
     connection console container contingency contribution conversion convex counting csv cursor curve custom
     data database dataset date db demo deprecated descent describing desk dialect difference discovery display
@@ -65,7 +65,7 @@ MODULE_WORDS = listed(
     mwem noisy number objective odd offline on one only openapi opening order outcome output over own owner page pair
     parquet parse people period perturbation perturbed picture planned planning pmw pool postgres potential practical
     privacy private problem process profile progress prospect protocol public publication publish published
-    publishing quantile queue quoting range rate ratio read reader reading recipe redaction refit registering registrar
+    publishing quantile queue quoting range rate ratio read reader reading recipe refit registering registrar
     registration registry released remote renamed renyi replica replicate reply report request research resource
     result roth rule run sampled sampling scaling schema scope scoring scq search selection serialize
     scipy server service session set setting sgd shared signing simulation site small snapshot solver spark

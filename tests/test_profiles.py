@@ -11,7 +11,7 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.cli.file import PRACTICAL, THEORY, File
-from hedgerow.data.histogram import HistogramSource
+from hedgerow.data.source import HistogramSource
 from hedgerow.errors import InvalidInput
 from hedgerow.profiles import PROFILES
 

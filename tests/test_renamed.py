@@ -12,7 +12,7 @@ import pytest
 
 import hedgerow as hr
 from hedgerow import _renamed
-from hedgerow.data.histogram import HistogramSource
+from hedgerow.data.source import HistogramSource
 from hedgerow.privacy.events import Gaussian
 
 UNIVERSE = hr.Universe(age=hr.Integers(0, 3))

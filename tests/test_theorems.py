@@ -15,7 +15,7 @@ import pytest
 from sequential import is_kept
 
 from hedgerow.data import HistogramSource
-from hedgerow.data.exact_counts import everywhere
+from hedgerow.data.counting import everywhere
 from hedgerow.privacy.allowance import Amount
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.ledger import Accountant

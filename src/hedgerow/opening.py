@@ -23,10 +23,10 @@ from hedgerow.answering.blocks import FIRST, Block
 from hedgerow.convex.losses.custom import Custom
 from hedgerow.convex.minimize import bound_convex
 from hedgerow.data import DataSource
-from hedgerow.data.backend import open_source
 from hedgerow.data.contributions import PersonColumn
 from hedgerow.data.csv_file import Csv
 from hedgerow.data.row_store import RowStore, columns_of, row_store
+from hedgerow.data.table import open_source
 from hedgerow.engine.interface import FIT_VERSION, Engine
 from hedgerow.engine.practical.engine import build_practical_engine
 from hedgerow.engine.practical.free_answers import BlockPrior

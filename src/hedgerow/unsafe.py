@@ -19,7 +19,7 @@ from hedgerow.data import DataSource, Table
 from hedgerow.data.coding import Coder, cells_of, date_in, meaning
 from hedgerow.data.csv_file import Csv
 from hedgerow.data.owner_inspection import inspect_columns
-from hedgerow.data.table import open_before_rows
+from hedgerow.data.readers import open_before_rows
 from hedgerow.errors import InvalidInput
 from hedgerow.query.bound import Estimate
 from hedgerow.query.counts import (

@@ -12,8 +12,8 @@ import pytest
 import spark
 
 import hedgerow as hr
-from hedgerow.data.backend import open_source
 from hedgerow.data.contributions import PersonColumn
+from hedgerow.data.table import open_source
 
 UNIVERSE = hr.Universe(
     code=hr.Integers(0, 199), price=hr.Range(0, 2, bins=2, other=True), day=hr.Dates("2020-01-01", "2020-12-31", "month"),

@@ -20,7 +20,7 @@ from paying import paid
 
 import hedgerow as hr
 from hedgerow.data import HistogramSource
-from hedgerow.data import exact_counts as rows
+from hedgerow.data import counting as rows
 from hedgerow.data.source import MOST_ROWS
 from hedgerow.engine.practical.engine import build_practical_engine
 from hedgerow.engine.practical.fit.residuals import coordinates

@@ -11,7 +11,7 @@ import pytest
 from coded_rows import coded_rows
 
 import hedgerow as hr
-from hedgerow.data import HistogramSource, Table, exact_counts, readers
+from hedgerow.data import HistogramSource, Table, counting, readers
 from hedgerow.data import table as table_module
 from hedgerow.data.coding import Coder
 from hedgerow.errors import DataUnavailable, InvalidInput
@@ -79,18 +79,18 @@ def test_every_batch_of_a_frame_is_read(monkeypatch) -> None:
 def test_a_weighted_question_is_counted_in_multiples_of_its_grid() -> None:
     universe = hr.Universe.from_sizes({"a": 4})
     query = Linear.from_table(universe, ("a",), [0.1, 1 / 3, 0.7, 1.0])
-    counted = exact_counts.on_grid(universe, query)
-    steps = counted.table * 2.0**exact_counts.WEIGHT_BITS
+    counted = counting.on_grid(universe, query)
+    steps = counted.table * 2.0**counting.WEIGHT_BITS
     assert np.array_equal(steps, np.round(steps)) and not np.array_equal(counted.table, query.table)
-    assert np.abs(counted.table - query.table).max() <= 2.0 ** -(exact_counts.WEIGHT_BITS + 1)
+    assert np.abs(counted.table - query.table).max() <= 2.0 ** -(counting.WEIGHT_BITS + 1)
 
 
 def test_values_beyond_what_float64_holds_are_cut() -> None:
     """From 2^53 steps on a value would be rounded, by what the table holds."""
     universe = hr.Universe.from_sizes({"a": 2})
-    query = exact_counts.on_grid(universe, Linear.from_table(universe, ("a",), [0.9, 0.3]))
-    step = exact_counts.FINEST_STEP
-    assert exact_counts.exact_count(query, np.array([2**50, 0]), step) == 2**53 * step
+    query = counting.on_grid(universe, Linear.from_table(universe, ("a",), [0.9, 0.3]))
+    step = counting.FINEST_STEP
+    assert counting.exact_count(query, np.array([2**50, 0]), step) == 2**53 * step
 
 
 def test_unsigned_numbers_beyond_the_signed_ones_are_above_the_range() -> None:

@@ -20,10 +20,10 @@ from awkward_values import AWKWARD
 
 import hedgerow as hr
 from hedgerow.data import HistogramSource, Table
-from hedgerow.data.backend import open_source
 from hedgerow.data.contributions import PersonColumn
 from hedgerow.data.readers import open_batches
 from hedgerow.data.spark_table import SparkTable
+from hedgerow.data.table import open_source
 from hedgerow.errors import DataUnavailable, InvalidInput
 
 UNIVERSE = hr.Universe(age=hr.Integers(0, 9), sex=hr.Categories(["F", "M"], other=True), x=hr.Range(0, 1, bins=3))

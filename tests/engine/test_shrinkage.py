@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import hedgerow as hr
-from hedgerow.data.histogram import HistogramSource
+from hedgerow.data.source import HistogramSource
 from hedgerow.engine.practical.fit import corrections
 from hedgerow.engine.practical.fit.corrections import as_target, blocks
 from hedgerow.engine.practical.measure.prefit import Prefit

@@ -236,8 +236,8 @@ equivalent(
 )  # R82b0db3
 harmless(
     "",
-    "2.0 ** exact_counts.NOISE_BITS",
-    "4.0 ** exact_counts.NOISE_BITS",
+    "2.0 ** counting.NOISE_BITS",
+    "4.0 ** counting.NOISE_BITS",
     "Only tables of more than 10^11 rows could be sold such noise.",
 )  # R47f1e76
 equivalent(

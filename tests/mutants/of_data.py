@@ -65,13 +65,13 @@ data(
     OPENING + "labels_are_found_by_text_then_by_number",
 )  # fmt: skip
 data(
-    "D11", "redaction.py::hide_engine_errors", "what an engine says of a row is shown",
+    "D11", "schema.py::hide_engine_errors", "what an engine says of a row is shown",
     "    except BaseException:  # a panic of a compiled library is not an Exception\n        pass",
     "    except BaseException as engine:\n        refusal = DataUnavailable(str(engine))",
     CONTRACT + "messages_of_an_engine_are_dropped_as_a_whole",
 )  # fmt: skip
 data(
-    "D12", "redaction.py::hide_engine_errors", "the failure that quotes a row hangs on the refusal",
+    "D12", "schema.py::hide_engine_errors", "the failure that quotes a row hangs on the refusal",
     "    raise refusal or DataUnavailable(", "        raise DataUnavailable(str(refusal))\n    raise refusal or DataUnavailable(",
     CONTRACT + "messages_of_an_engine_are_dropped_as_a_whole",
 )  # fmt: skip
@@ -126,22 +126,22 @@ data(
     CONTRACT + "every_batch_of_a_frame_is_read",
 )  # fmt: skip
 data(
-    "D27", "exact_counts.py::exact_count", "a weighted count is off by more than half a step",
+    "D27", "counting.py::exact_count", "a weighted count is off by more than half a step",
     "return min((total + (1 << unit >> 1)) >> unit, LARGEST) * step", "return min(total >> unit, LARGEST) * step",
     EXACT + "a_weighted_count_is_the_exact_one_to_the_nearest_step",
 )  # fmt: skip
 data(
-    "D28", "exact_counts.py::on_grid", "weights are not rounded, and sums carry rounding that depends on the data",
+    "D28", "counting.py::on_grid", "weights are not rounded, and sums carry rounding that depends on the data",
     "return Linear.from_table(universe, query.attributes, np.floor(query.table / grid + 0.5) * grid)", "return query",
     CONTRACT + "a_weighted_question_is_counted_in_multiples_of_its_grid",
 )  # fmt: skip
 data(
-    "D29", "exact_counts.py::exact_count", "a weight of 1 counts for nothing in its last digits",
+    "D29", "counting.py::exact_count", "a weight of 1 counts for nothing in its last digits",
     "limb = weights >> shift if last else (weights >> shift) & ((1 << LIMB) - 1)", "limb = (weights >> shift) & ((1 << LIMB) - 1)",
     EXACT + "a_weighted_count_is_the_exact_one_to_the_nearest_step",
 )  # fmt: skip
 data(
-    "D30", "exact_counts.py::exact_count", "values beyond 2^53 steps are not cut, and lose their last digits by the data",
+    "D30", "counting.py::exact_count", "values beyond 2^53 steps are not cut, and lose their last digits by the data",
     ">> unit, LARGEST) * step", ">> unit, 2 * LARGEST) * step",
     CONTRACT + "values_beyond_what_float64_holds_are_cut",
 )  # fmt: skip
@@ -181,12 +181,12 @@ data(
     SOURCES + "the_same_cells_of_another_universe_have_another_fingerprint",
 )  # fmt: skip
 data(
-    "D34", "histogram.py::HistogramSource.__init__", "a histogram holds negative rows",
+    "D34", "source.py::HistogramSource.__init__", "a histogram holds negative rows",
     " or (array < 0).any():", ":",
     DATA + "a_bad_histogram_is_refused",
 )  # fmt: skip
 data(
-    "D35", "histogram.py::HistogramSource.__init__", "a histogram holds more rows than arithmetic is proved for",
+    "D35", "source.py::HistogramSource.__init__", "a histogram holds more rows than arithmetic is proved for",
     "if array.sum(dtype=float) > MOST_ROWS:", "if False:",
     EXACT + "a_histogram_of_more_rows_than_arithmetic_is_proved_for_is_refused",
 )  # fmt: skip

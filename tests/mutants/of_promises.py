@@ -167,7 +167,7 @@ promise(
     "data/test_spark_workers.py::test_a_fingerprint_is_of_all_records_however_many_come_together",
 )  # fmt: skip
 promise(
-    "PK33", "data/histogram.py::HistogramSource.merge_values", "merged counts keep the order of their axes",
+    "PK33", "data/source.py::HistogramSource.merge_values", "merged counts keep the order of their axes",
     "counts = np.moveaxis(fewer, 0, axis)", "counts = fewer",
     "data/test_sources.py::test_rows_under_fewer_values_are_counted_as_if_each_had_been_coded_so",
 )  # fmt: skip

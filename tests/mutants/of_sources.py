@@ -64,7 +64,7 @@ sources(
     SOURCES + "no_attributes_give_the_number_of_rows[parquet_folder]",
 )  # fmt: skip
 sources(
-    "SR10", "batches.py::BatchSource.positions", "a column that is there twice is read from its first place",
+    "SR10", "schema.py::BatchSource.positions", "a column that is there twice is read from its first place",
     "if self.columns.count(name) > 1", "if self.columns.count(name) > 2",
     "data/test_opening.py::test_public_failures_are_named",
 )  # fmt: skip
@@ -79,8 +79,8 @@ sources(
     DATABASES + "a_file_of_duckdb_is_opened_to_be_read",
 )  # fmt: skip
 sources(
-    "SR12", "backend.py::open_source", "the rows of a cluster are brought to this process",
-    "return SparkTable(TrustSchema(frame) if typed else frame, universe, unit)", "pass",
+    "SR12", "table.py::open_source", "the rows of a cluster are brought to this process",
+    "return SparkTable(frame if inner is source else TrustSchema(frame), universe, unit)", "pass",
     SPARK + "awkward_values_have_the_cells_of_the_rule_and_change_no_other_row",
 )  # fmt: skip
 sources(

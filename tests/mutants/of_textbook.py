@@ -160,7 +160,7 @@ linear(
 )  # fmt: skip
 linear(
     "P15", "textbook/mwem.py::_scores", "scores carry rounding that depends on the data",
-    "expected = np.clip(np.floor(believed / steps + 0.5), 0, exact_counts.LARGEST) * steps", "expected = believed",
+    "expected = np.clip(np.floor(believed / steps + 0.5), 0, counting.LARGEST) * steps", "expected = believed",
     MWEM + "scores_are_whole_steps_so_that_no_rounding_depends_on_the_data",
 )  # fmt: skip
 linear(

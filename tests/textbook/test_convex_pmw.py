@@ -20,7 +20,7 @@ from hedgerow import losses
 from hedgerow.convex.sets import Box, L1Ball, L2Ball, Simplex
 from hedgerow.convex.solver import public_minimum as solver
 from hedgerow.data import HistogramSource
-from hedgerow.data.exact_counts import everywhere
+from hedgerow.data.counting import everywhere
 from hedgerow.errors import BudgetExceeded, InvalidInput, TooLarge
 from hedgerow.model.hypothesis import Hypothesis
 from hedgerow.privacy.budget import Budget

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from hedgerow.data import HistogramSource
-from hedgerow.data.exact_counts import everywhere
+from hedgerow.data.counting import everywhere
 from hedgerow.errors import BudgetExceeded, InvalidInput, TooLarge
 from hedgerow.model.hypothesis import Hypothesis
 from hedgerow.privacy.budget import Budget

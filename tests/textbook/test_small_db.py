@@ -6,7 +6,7 @@ from scipy.stats import chi2
 
 from hedgerow import audit
 from hedgerow.data import HistogramSource
-from hedgerow.data.exact_counts import everywhere
+from hedgerow.data.counting import everywhere
 from hedgerow.errors import BudgetExceeded, InvalidInput, TooLarge
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.events import Exponential

@@ -204,7 +204,8 @@ def _from_schema(
 
     The types of a file are treated as public, because the owner drafts from it, as in ``Universe.from_schema``.
     """
-    from hedgerow.data.table import hide_engine_errors, open_before_rows
+    from hedgerow.data.readers import open_before_rows
+    from hedgerow.data.schema import hide_engine_errors
     from hedgerow.drafting.public import from_codebook, from_column
 
     found = hide_engine_errors(

@@ -1,16 +1,15 @@
 """The only code that sees rows: it reads a table, codes its rows into cells and counts them.
 
-- ``source``: the interface through which mechanisms see a table. ``histogram``, ``coded_rows``, ``table`` and
-  ``spark_table`` implement it, and ``backend`` chooses between the last two.
-- ``readers``: bring the rows of any source in ``batches``. ``csv_file``, ``parquet_files``, ``postgres_table`` and
+- ``source``: the interface through which mechanisms see a table. ``coded_rows``, ``table`` and ``spark_table``
+  implement it, and ``table.open_source`` chooses between the last two.
+- ``readers``: bring the rows of any source in batches. ``csv_file``, ``parquet_files``, ``postgres_table`` and
   ``spark_frame`` read one kind of source each.
-- ``coding``: the rule that gives each value its cell. ``schema`` knows what a column's type says publicly.
+- ``schema``: the columns that a reader gives, what their types say publicly, and the refusal that quotes no row.
+- ``coding``: the rule that gives each value its cell.
 - ``contributions``: limits the rows of one person.
-- ``counting`` and ``exact_counts``: count many tables in one scan, and turn a question into a whole number of grid
-  steps.
-- ``rows`` and ``row_values``: raw rows in random order, and the values that a function gives them.
+- ``counting``: counts many tables in one scan, and turns a question into a whole number of grid steps.
+- ``row_store`` and ``row_values``: raw rows in random order, and the values that a function gives them.
 - ``value_counts`` and ``owner_inspection``: the values of columns, for drafting a universe and for the owner's eyes.
-- ``redaction``: hides engine errors, which may quote rows.
 
 The readers are imported with ``Table``, when it is first used: what answers without the table does without them.
 """
@@ -18,8 +17,7 @@ The readers are imported with ``Table``, when it is first used: what answers wit
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.data.coded_rows import CodedRows
-from hedgerow.data.histogram import HistogramSource
-from hedgerow.data.source import DataSource
+from hedgerow.data.source import DataSource, HistogramSource
 
 if TYPE_CHECKING:
     from hedgerow.data.table import Table

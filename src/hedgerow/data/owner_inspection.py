@@ -10,8 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from hedgerow.data.batches import BatchSource
 from hedgerow.data.coding import Coder, date_in, meaning
+from hedgerow.data.schema import BatchSource
 from hedgerow.data.value_counts import group_values
 from hedgerow.universe.attributes import MISSING, OTHER, Attribute, Categories, Flag, Integers, Range
 from hedgerow.universe.dates import Dates

@@ -16,7 +16,7 @@ from urllib.parse import unquote
 
 from hedgerow._extras import extra
 from hedgerow.data import schema
-from hedgerow.data.batches import BatchSource
+from hedgerow.data.schema import BatchSource
 from hedgerow.errors import DataUnavailable, InvalidInput
 
 ROWS = 1 << 17  # rows of a batch

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from hedgerow._extras import extra
 from hedgerow.data import schema
-from hedgerow.data.batches import ROWS_OF_AN_ENGINE, BatchSource, quote_identifier
+from hedgerow.data.schema import ROWS_OF_AN_ENGINE, BatchSource, quote_identifier
 from hedgerow.errors import DataUnavailable, InvalidInput
 
 SCHEMES = ("postgresql://", "postgres://", "postgresql+psycopg://")

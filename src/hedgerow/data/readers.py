@@ -18,12 +18,12 @@ from urllib.parse import quote
 
 from hedgerow._extras import extra
 from hedgerow.data import schema
-from hedgerow.data.batches import ROWS_OF_AN_ENGINE, BatchSource, quote_identifier
 from hedgerow.data.csv_file import Csv, CsvFile
 from hedgerow.data.parquet_files import of_parquet
 from hedgerow.data.postgres_table import is_postgres, of_postgres, refuse_connection, refuse_table
+from hedgerow.data.schema import ROWS_OF_AN_ENGINE, BatchSource, quote_identifier
 from hedgerow.data.spark_frame import of_spark, spark_frame
-from hedgerow.errors import DataUnavailable, InvalidInput
+from hedgerow.errors import DataUnavailable, HedgerowError, InvalidInput
 
 ROWS = 1 << 17  # rows of a batch
 FILES = (".csv", ".tsv", ".parquet")  # the suffixes of readable files
@@ -48,6 +48,21 @@ class TrustSchema:
     """
 
     source: Any
+
+
+def open_before_rows(source: Any, table: str | None, csv: Csv | None) -> BatchSource:
+    """Open a source. A failure here comes before any row is read, so its class may be shown."""
+    refusal: Exception | None = None
+    try:
+        return open_batches(source, table, csv)
+    except (HedgerowError, KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as failed:
+        refusal = DataUnavailable(
+            f"The source must open before its rows are read. Found that it does not ({type(failed).__name__}): it is "
+            "no longer a file, table or connection of its kind. Check the file's format, or connect again."
+        )
+    raise refusal
 
 
 def open_batches(source: Any, table: str | None, csv: Csv | None) -> BatchSource:

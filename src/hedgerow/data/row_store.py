@@ -40,8 +40,8 @@ from hedgerow._types import Array, Integers, Names
 from hedgerow.data.coding import Coder, numbers_of, texts_of
 from hedgerow.data.csv_file import Csv
 from hedgerow.data.readers import open_batches
+from hedgerow.data.schema import hide_engine_errors
 from hedgerow.data.source import declaration_of
-from hedgerow.data.table import hide_engine_errors
 from hedgerow.errors import InvalidInput
 from hedgerow.universe.attributes import Flag, Range
 from hedgerow.universe.attributes import Integers as IntegerRange

@@ -1,22 +1,30 @@
-"""The public facts that a column's type states, known before any row is read.
+"""A table's columns, as every reader provides them: their names, what their types say publicly, and batches of rows.
 
 Public types are those of a database table, and those of frames and Parquet files that the owner calls public
 (``readers.TrustSchema``). CSV files and SQLite have none, because any row may hold anything. Other frames and files have
 none, because whoever wrote them may have inferred the types from rows, so that one row decided them. pandas' own dtypes
 have none, because pandas changes them by itself (docs/reading.md). A declaration that no value of its column's type can
 match is a mistake, and is refused by name.
+
+Readers work behind ``hide_engine_errors``, because an engine's message may quote a row, and put files that contain rows
+into a private folder (``folder_of``).
 """
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+import shutil
+import tempfile
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeVar
 
 from hedgerow._truth import SPELLED
 from hedgerow.data.coding import Coder, date_in, meaning
-from hedgerow.errors import InvalidInput
+from hedgerow.data.headers import list_names, missing_columns, require_header
+from hedgerow.errors import DataUnavailable, HedgerowError, InvalidInput
 from hedgerow.universe.attributes import Attribute, Categories, Flag, Integers, Range
 from hedgerow.universe.dates import Dates
 
@@ -260,3 +268,90 @@ def of_enumeration(data_type: str) -> tuple[str, ...] | None:
     if not data_type.startswith("ENUM("):
         return None
     return tuple(each.replace("''", "'") for each in re.findall(r"'((?:[^']|'')*)'", data_type))
+
+
+# Rows of a batch from a database engine: few, because some hold at most 2 GiB of text in one.
+ROWS_OF_AN_ENGINE = 1 << 15
+
+
+@dataclass(frozen=True)
+class BatchSource:
+    """A table that can be read, column by column, some rows at a time.
+
+    - ``columns``: the names of the columns.
+    - ``batches(positions)``: yields the columns at these positions, some rows at a time, in the order of the rows.
+    - ``types``: the public facts about each column, if the source has types.
+    - ``dictionary(position)``: the values that a column's encoding lists. They are private values of rows until the
+      owner calls them public.
+    - ``is_text``: True if the columns are the fields of the first line of a text file.
+    """
+
+    columns: list[str]
+    batches: Callable[[Sequence[int]], Iterator[list[Any]]]
+    types: list[Column] = field(default_factory=list)
+    dictionary: Callable[[int], tuple[Any, ...] | None] = lambda position: None
+    is_text: bool = False
+
+    def type_of(self, position: int) -> Column:
+        """Return the public facts about a column."""
+        return self.types[position] if self.types else NOTHING
+
+    def all_names(self, delimiter: str | None) -> list[str]:
+        """Return the names of all columns, each once, or refuse a first line that cannot be a header.
+
+        Columns of a text file that have no name are left out: they number the rows.
+        """
+        if self.is_text:
+            require_header(self.columns, delimiter)
+        return [name for name in dict.fromkeys(self.columns) if name or not self.is_text]
+
+    def positions(self, names: Sequence[str]) -> list[int]:
+        """Return the positions of the named columns, and refuse a name that is missing or occurs twice."""
+        missing = [name for name in names if name not in self.columns]
+        if missing:
+            raise missing_columns(missing, names, self.columns, is_text=self.is_text)
+        twice = [name for name in names if self.columns.count(name) > 1]
+        if twice:
+            raise InvalidInput(
+                f"The table must have each declared column once. Found {list_names(twice)} more than once. "
+                "Rename all but one of them."
+            )
+        return [self.columns.index(name) for name in names]
+
+
+def quote_identifier(name: str) -> str:
+    """Return a name as a quoted SQL identifier."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+Result = TypeVar("Result")
+
+
+def folder_of(owner: object) -> str:
+    """Make a folder that only the current user can open, and remove it when ``owner`` is collected.
+
+    A forked process that ends does not remove the folder.
+    """
+    made, here = tempfile.mkdtemp(prefix="hedgerow-cells-"), os.getpid()
+    weakref.finalize(owner, lambda: shutil.rmtree(made, ignore_errors=True) if os.getpid() == here else None)
+    return made
+
+
+def hide_engine_errors(work: Callable[[], Result]) -> Result:
+    """Run the work and return its result. If it fails, drop the engine's message, which may quote a row.
+
+    The refusal is raised after the failure was handled, so that it does not carry the failure as its context.
+    """
+    refusal: HedgerowError | None = None
+    try:
+        return work()
+    except HedgerowError as own:
+        refusal = type(own)(*own.args)
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException:  # a panic of a compiled library is not an Exception
+        pass
+    raise refusal or DataUnavailable(
+        "The table must be readable by the engine. Found that it is not (the engine's message is withheld: it may "
+        "quote rows). Check the file's format, its types and the connection."
+    )

@@ -14,8 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from hedgerow.data import schema
-from hedgerow.data.batches import BatchSource
-from hedgerow.data.redaction import folder_of
+from hedgerow.data.schema import BatchSource, folder_of
 from hedgerow.errors import InvalidInput
 
 KINDS: dict[str, schema.Kind] = {

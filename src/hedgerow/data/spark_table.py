@@ -17,12 +17,10 @@ from numpy.typing import NDArray
 from hedgerow._types import Counts, Integers, Names
 from hedgerow.data.coding import Coder
 from hedgerow.data.contributions import PersonColumn, kept_query, persons
-from hedgerow.data.readers import TrustSchema
-from hedgerow.data.redaction import hide_engine_errors
-from hedgerow.data.schema import require_match
-from hedgerow.data.source import DataSource
+from hedgerow.data.readers import TrustSchema, open_before_rows
+from hedgerow.data.schema import hide_engine_errors, require_match
+from hedgerow.data.source import DataSource, compose_groups, merge_records
 from hedgerow.data.spark_frame import new_folder, quiet, select_columns
-from hedgerow.data.table import compose_groups, merge_records, open_before_rows
 from hedgerow.universe.universe import Universe
 
 AT_ONCE = 1 << 16  # the number of distinct records that come back together

@@ -11,25 +11,23 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import os
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow._types import Counts, Integers, Names
-from hedgerow.data.batches import BatchSource
 from hedgerow.data.coding import Coder
 from hedgerow.data.contributions import PersonColumn, kept_query, persons
 from hedgerow.data.counting import ManyTables
 from hedgerow.data.csv_file import Csv
-from hedgerow.data.histogram import HistogramSource
-from hedgerow.data.readers import ROWS, of_duckdb, open_batches
-from hedgerow.data.redaction import folder_of as folder_of
-from hedgerow.data.redaction import hide_engine_errors as hide_engine_errors
-from hedgerow.data.schema import require_match
-from hedgerow.data.source import DataSource
-from hedgerow.errors import DataUnavailable, HedgerowError
+from hedgerow.data.readers import ROWS, TrustSchema, of_duckdb, open_before_rows
+from hedgerow.data.schema import folder_of, hide_engine_errors, require_match
+from hedgerow.data.source import DataSource, HistogramSource, compose_groups, merge_records
+from hedgerow.data.spark_frame import spark_frame
+from hedgerow.data.spark_table import SparkTable
 from hedgerow.universe.universe import Universe
 
 MEMORY = "1GiB"  # the engine's memory: a table with more cells is partly on disk
@@ -38,6 +36,26 @@ MOST_FOLDED = 1 << 21  # a universe of at most this many cells can switch from r
 # It switches after this many rows, and after as many rows as cells: fewer rows are faster to count than cells to sum.
 FEWEST_FOLDED = 1 << 20
 COLUMN_TYPES = {"uint8": "UTINYINT", "uint16": "USMALLINT", "uint32": "UINTEGER", "uint64": "UBIGINT"}
+
+
+def open_source(
+    source: Any,
+    universe: Universe,
+    *,
+    table: str | None = None,
+    csv: Csv | None = None,
+    unit: PersonColumn | None = None,
+) -> DataSource:
+    """Read and code a source, and return it as a ``DataSource``.
+
+    A Spark frame stays on its cluster. The cells of all other sources are copied into this process.
+    """
+    inner = source.source if isinstance(source, TrustSchema) else source
+    if csv is None and table is None and not isinstance(inner, str | os.PathLike):
+        frame = spark_frame(inner)
+        if frame is not None:
+            return SparkTable(frame if inner is source else TrustSchema(frame), universe, unit)
+    return Table(source, universe, table=table, csv=csv, unit=unit)
 
 
 class Table(DataSource):
@@ -119,25 +137,6 @@ class Table(DataSource):
         return ", ".join(f"c{self.universe.index(name)}" for name in names)
 
 
-def compose_groups(first: Mapping[str, Integers], then: Mapping[str, Integers]) -> dict[str, Integers]:
-    """Return the groups that result from grouping values twice."""
-    return {**first, **{name: group[first[name]] if name in first else group for name, group in then.items()}}
-
-
-def merge_records(
-    universe: Universe, groups: Mapping[str, Integers], batches: Iterable[Integers]
-) -> Iterator[Integers]:
-    """Yield distinct records with their counts after grouping, given those before grouping."""
-    records = np.concatenate([np.zeros((0, len(universe.names) + 1), np.int64), *batches])
-    for i, name in enumerate(universe.names):
-        if name in groups:
-            records[:, i] = groups[name][records[:, i]]
-    distinct, places = np.unique(records[:, :-1], axis=0, return_inverse=True)
-    counts = np.zeros(len(distinct), np.int64)
-    np.add.at(counts, places.ravel(), records[:, -1])
-    yield np.column_stack([distinct, counts])
-
-
 def code_batches(
     source: Any,
     universe: Universe,
@@ -161,21 +160,6 @@ def code_batches(
         cells = [coder.cells(column).astype(kind) for coder, column, kind in zip(coders, batch, kinds, strict=False)]
         whose = [] if unit is None else [persons(batch[wanted.index(found.columns.index(unit.column))])]
         yield [*cells, *whose]
-
-
-def open_before_rows(source: Any, table: str | None, csv: Csv | None) -> BatchSource:
-    """Open a source. A failure here comes before any row is read, so its class may be shown."""
-    refusal: Exception | None = None
-    try:
-        return open_batches(source, table, csv)
-    except (HedgerowError, KeyboardInterrupt, SystemExit):
-        raise
-    except BaseException as failed:
-        refusal = DataUnavailable(
-            f"The source must open before its rows are read. Found that it does not ({type(failed).__name__}): it is "
-            "no longer a file, table or connection of its kind. Check the file's format, or connect again."
-        )
-    raise refusal
 
 
 def _keep_rows(

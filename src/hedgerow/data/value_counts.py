@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.data.batches import BatchSource
 from hedgerow.data.coding import date_in, meaning, number_of
+from hedgerow.data.schema import BatchSource
 from hedgerow.universe.attributes import BLANKS
 
 Counted = tuple[NDArray[np.float64], NDArray[np.int64]]

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from hedgerow._truth import FALSE_WORDS, TRUE_WORDS
-from hedgerow.data.batches import BatchSource
-from hedgerow.data.table import hide_engine_errors
+from hedgerow.data.schema import BatchSource, hide_engine_errors
 from hedgerow.data.value_counts import Counted, ValueCounts, count_values
 from hedgerow.drafting.kinds import KindEstimate, most_common_kind
 from hedgerow.drafting.numbers import (

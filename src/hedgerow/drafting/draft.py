@@ -9,8 +9,8 @@ from hedgerow import _duration
 from hedgerow._checks import did_you_mean, whole
 from hedgerow._memory import require_libraries
 from hedgerow.data.csv_file import Csv
-from hedgerow.data.readers import TrustSchema
-from hedgerow.data.table import hide_engine_errors, open_before_rows
+from hedgerow.data.readers import TrustSchema, open_before_rows
+from hedgerow.data.schema import hide_engine_errors
 from hedgerow.drafting.columns import ColumnDrafting
 from hedgerow.drafting.numbers import CANDIDATES
 from hedgerow.drafting.public import from_codebook, from_column

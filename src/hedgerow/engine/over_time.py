@@ -24,7 +24,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hedgerow._types import Array
-from hedgerow.data import exact_counts as exact
+from hedgerow.data import counting as exact
 from hedgerow.data.source import DataSource
 from hedgerow.errors import BudgetExceeded
 from hedgerow.privacy.allowance import Amount

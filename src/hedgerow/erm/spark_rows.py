@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from hedgerow._threads import one_thread
 from hedgerow._types import Array, Matrix
-from hedgerow.data.redaction import hide_engine_errors
+from hedgerow.data.schema import hide_engine_errors
 from hedgerow.data.spark_frame import new_folder, quiet, select_columns
 from hedgerow.erm import values
 from hedgerow.erm.exact_sums import Digits, exact_sum, row_products

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from hedgerow._types import Array
 from hedgerow.data import DataSource, HistogramSource
-from hedgerow.data.exact_counts import everywhere
+from hedgerow.data.counting import everywhere
 from hedgerow.errors import BudgetExceeded
 from hedgerow.query.linear import Linear
 from hedgerow.textbook import multiplicative_weights as experts

@@ -16,9 +16,9 @@ import msgspec
 
 import hedgerow as hr
 from hedgerow._progress import listener
-from hedgerow.data.backend import open_source
-from hedgerow.data.readers import TrustSchema
-from hedgerow.data.table import hide_engine_errors, open_before_rows
+from hedgerow.data.readers import TrustSchema, open_before_rows
+from hedgerow.data.schema import hide_engine_errors
+from hedgerow.data.table import open_source
 from hedgerow.drafting.public import from_column
 from hedgerow.errors import HedgerowError, InvalidInput, TooLarge
 from hedgerow.ledger.chain import Head

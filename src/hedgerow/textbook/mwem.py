@@ -7,7 +7,7 @@ Symbols: D the data, D̂ the hypothesis, n rows, |X| cells, k queries, T rounds,
 stops at |y| ≤ 2α, and then every query is within 3α of the data, with probability 1 − β.
 
 Differs: the choice is among all k queries, because the set of "queries with error > α" would itself depend on the data;
-the exponential mechanism favors them. Scores are |N − n⟨q,D̂⟩| in rows, on a public grid (``exact_counts``), so their
+the exponential mechanism favors them. Scores are |N − n⟨q,D̂⟩| in rows, on a public grid (``counting``), so their
 sensitivity is exactly 1. Choices err by at most ¾α and measurements by ¼α, so an update happens only at errors of at
 least 1¾α. T is the bound of Theorem 4.10 at 1¾α, plus the round that stops. Budgets are calibrated by the ledger.
 """
@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from hedgerow._threads import one_thread
 from hedgerow._types import Array
-from hedgerow.data import exact_counts
+from hedgerow.data import counting
 from hedgerow.data.source import DataSource
 from hedgerow.errors import InvalidInput
 from hedgerow.model.hypothesis import Hypothesis
@@ -70,7 +70,7 @@ class MWEMConfig:
     @property
     def grid(self) -> float:
         """The grid of the values of queries that are not counts."""
-        return exact_counts.grid_for(
+        return counting.grid_for(
             self.scale, getattr(self.measurement, "scale", 0) or getattr(self.measurement, "sigma", 0)
         )
 
@@ -170,10 +170,10 @@ def _run_locked(
         raise InvalidInput("The workload must have at least one query. Found none. List the queries to learn.")
     universe = data.universe
     hypothesis = Hypothesis(universe) if hypothesis is None else hypothesis
-    workload = [exact_counts.on_grid(universe, q) for q in queries]
-    steps = np.array([exact_counts.step_of(q, config.grid) for q in workload])
+    workload = [counting.on_grid(universe, q) for q in queries]
+    steps = np.array([counting.step_of(q, config.grid) for q in workload])
     answers = _evaluator(universe, workload)
-    counted = exact_counts.exact_counts(workload, data.marginal, config.grid)  # N, exact and private
+    counted = counting.exact_counts(workload, data.marginal, config.grid)  # N, exact and private
     # "paper" is the lecture's update, 1 − η·sign(y)·q with η = √(ln|X|/T), which is half the progress of a mistake
     factor = experts.linear_log_factor if config.step == "paper" else experts.log_factor
     measurements: list[tuple[Linear, float]] = []
@@ -199,7 +199,7 @@ def _evaluator(universe: Universe, workload: Sequence[Linear]) -> Callable[[Marg
     """
     if universe.size * len(workload) > LARGEST_MATRIX:
         return lambda marginal_of: answer_all(workload, marginal_of)
-    matrix = np.stack([exact_counts.everywhere(universe, q) for q in workload])
+    matrix = np.stack([counting.everywhere(universe, q) for q in workload])
     return lambda marginal_of: np.asarray(matrix @ marginal_of(universe.names).reshape(-1))
 
 
@@ -208,5 +208,5 @@ def _scores(counted: Array, believed: Array, steps: Array) -> Array:
 
     Both parts are at least 0 and at most 2^53 steps, so float64 subtracts them without error.
     """
-    expected = np.clip(np.floor(believed / steps + 0.5), 0, exact_counts.LARGEST) * steps
+    expected = np.clip(np.floor(believed / steps + 0.5), 0, counting.LARGEST) * steps
     return np.asarray(np.abs(counted - expected))

@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, final
 
-from hedgerow.data import exact_counts
+from hedgerow.data import counting
 from hedgerow.data.source import DataSource
 from hedgerow.errors import BudgetExceeded, InvalidInput
 from hedgerow.model.hypothesis import Hypothesis
@@ -71,7 +71,7 @@ class PMWConfig:
     @property
     def grid(self) -> float:
         """The grid of the values of queries that are not counts."""
-        return exact_counts.grid_for(self.scale, _spread(self.measurement))
+        return counting.grid_for(self.scale, _spread(self.measurement))
 
     @property
     def sparse_vector(self) -> sparse_vector.SparseVector:
@@ -187,17 +187,17 @@ class OnlinePMW:
     @one_at_a_time
     def ask(self, query: Linear) -> PMWAnswer:
         """Answer one query: from the hypothesis if the guard says that its error is small, else by a measurement."""
-        query = exact_counts.on_grid(self.hypothesis.universe, query)
+        query = counting.on_grid(self.hypothesis.universe, query)
         # Refuse what is too large before the data are touched: the answer, the update, and the table of counts.
         believed = self.hypothesis.answer(query)  # ⟨q, D̂⟩
         self.hypothesis.require(query.attributes)
         require_table(query.attributes, query.shape)
         self._progress, opening = sparse_vector.ready(self._guard, self._progress, self.ledger, self._noise)
-        step = exact_counts.step_of(query, self._grid)
+        step = counting.step_of(query, self._grid)
         measurement = self._measurements[step]
         self._require_afforded(measurement)
-        N = exact_counts.exact_count(query, self._data.marginal(query.attributes), step)
-        gap = abs(N - exact_counts.nearest(self.config.scale * believed, step))
+        N = counting.exact_count(query, self._data.marginal(query.attributes), step)
+        gap = abs(N - counting.nearest(self.config.scale * believed, step))
         outcome, self._progress = sparse_vector.step(self._guard, self._progress, gap, self.ledger, self._noise)
         if not outcome.above:
             return PMWAnswer(believed, "hypothesis", opening)

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow._threads import one_thread
-from hedgerow.data import exact_counts
+from hedgerow.data import counting
 from hedgerow.data.source import DataSource
 from hedgerow.errors import InvalidInput, TooLarge
 from hedgerow.privacy.allowance import Allowance
@@ -127,7 +127,7 @@ def release(
         raise InvalidInput(f"Either alpha or size must be given. Found {alpha!r} and {size!r}. Give one of the two.")
     m = bounds.small_db_size(alpha, len(queries)) if alpha is not None else int(size or 0)
     count = databases(universe.size, m)
-    finest = exact_counts.grid_for(data.rows * m, 1.0)  # refuses, from public sizes, sums too large for float64
+    finest = counting.grid_for(data.rows * m, 1.0)  # refuses, from public sizes, sums too large for float64
     unit = 1.0 if all(q.is_count for q in queries) else finest
     with ledger.exclusively():  # nobody else may spend between reading what is left and charging it
         # one row moves m·n·u by m, which is m/unit steps
@@ -145,7 +145,7 @@ def _distances(
     """Return max_q |m·n·q(x) − m·n·q(y)| for every y in R, in whole units."""
     n = data.rows
     table = (
-        np.stack([exact_counts.everywhere(universe, exact_counts.on_grid(universe, q, unit)) for q in queries]) / unit
+        np.stack([counting.everywhere(universe, counting.on_grid(universe, q, unit)) for q in queries]) / unit
     )  # k × |X|, whole
     counts = data.marginal(universe.names).reshape(-1).astype(float)
     target = (table @ counts).astype(np.int64) * m  # exact, as are all sums below: n·m/unit ≤ 2^50

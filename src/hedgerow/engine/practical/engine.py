@@ -20,7 +20,7 @@ import numpy as np
 from hedgerow._types import Names
 from hedgerow.convex.losses.custom import Custom
 from hedgerow.convex.minimize import BoundMinimize, bound_convex
-from hedgerow.data import exact_counts as exact
+from hedgerow.data import counting as exact
 from hedgerow.data.source import DataSource
 from hedgerow.engine.interface import bar_for_ratio
 from hedgerow.engine.practical.certificate.certificate_purchase import buy_certificate, is_drowned

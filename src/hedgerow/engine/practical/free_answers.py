@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from hedgerow._types import Array, Names
-from hedgerow.data import exact_counts
+from hedgerow.data import counting
 from hedgerow.engine.practical.bars.count_bars import CountBars
 from hedgerow.engine.practical.bars.merged_bars import MergedBars
 from hedgerow.engine.practical.certificate.certified_bounds import CertifiedCounts
@@ -51,7 +51,7 @@ ESTIMATED = 0.1  # ridge of a pair whose table is estimated, as a part of the ri
 KEPT = 1e12  # ridge per row that holds on to what an earlier block taught and this block did not measure
 NEAREST = 1e-4  # smallest τ²: two blocks are never assumed to agree better than to a hundredth
 TINY = 1e-300  # avoids log 0
-LARGEST_NOISE = 2.0**exact_counts.NOISE_BITS  # a purchase never uses a larger noise scale than this
+LARGEST_NOISE = 2.0**counting.NOISE_BITS  # a purchase never uses a larger noise scale than this
 
 
 @dataclass(frozen=True, eq=False)
@@ -393,8 +393,8 @@ class FreeAnswers:
         self._bought = {each.query.key for each in self.learned.measurements if each.query is not None}
         known = self._public_rows
         self.rows = self.bars.rows() if known is None else RowCountInterval(known, known, known)
-        scale = min(self.rows.estimate, 2.0**exact_counts.EXACT_BITS)
-        self.grid = exact_counts.grid_for(scale, min(scale, LARGEST_NOISE))
+        scale = min(self.rows.estimate, 2.0**counting.EXACT_BITS)
+        self.grid = counting.grid_for(scale, min(scale, LARGEST_NOISE))
 
     def learn(self, measurement: Measurement) -> None:
         """Add a measurement: update the bars and refit the hypothesis to everything released so far."""

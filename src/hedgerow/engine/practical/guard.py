@@ -21,7 +21,7 @@ import numpy as np
 
 from hedgerow import _memory
 from hedgerow._types import Counts, Names
-from hedgerow.data import exact_counts as exact
+from hedgerow.data import counting as exact
 from hedgerow.data.source import DataSource
 from hedgerow.engine.practical.free_answers import FreeAnswers
 from hedgerow.errors import InvalidInput

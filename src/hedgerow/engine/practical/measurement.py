@@ -163,7 +163,7 @@ class Measurement:
     ``ranged``: the attributes along which a residual was measured by contrasts of ranges (``contrasts``).
     ``of_groups``: the counts are of groups of values, not of single values (``value_groups``).
     ``rounding``: the largest difference, per row, between ``query`` and the query that was counted
-        (``exact_counts.on_grid``).
+        (``counting.on_grid``).
     """
 
     attributes: Names

@@ -10,7 +10,7 @@ import numpy as np
 
 from hedgerow._numbers import few_digits
 from hedgerow._types import Names
-from hedgerow.data import exact_counts as exact
+from hedgerow.data import counting as exact
 from hedgerow.data.source import DataSource
 from hedgerow.engine.practical.free_answers import LARGEST_NOISE, FreeAnswers
 from hedgerow.engine.practical.measurement import Measurement
