@@ -55,7 +55,6 @@ LAYERS = [  # a module sees the layers above it in this list, and its own folder
     {"report"},
     {"answering"},
     {"release_file"},
-    {"workload_reading"},
     {"session", "profiles"},
     {"opening"},
     {"estimators", "wire", "planning"},

@@ -59,7 +59,7 @@ MODULE_WORDS = listed(
     document draft drafting durable duration dwork effect elementary endpoint environment erm errata erratum estimator
     exact explaining explanation exploration extra false family fault feature file filter first fish fit flag
     form frame frank free frequent front function gallery game gateway general generalise gradient group guide
-    hard head header histogram history holdout html inspection instance integer interaction interface journal
+    hard head header histogram holdout html inspection instance integer interaction interface journal
     json judging junction kernel kind largest lasso layout learned limit line linear localized lower many matrix
     measure measured memory merged message metrics minimize minimum mirror mixture model monitor multi multiplicative
     mwem noisy number objective odd offline on one only openapi opening order outcome output over own owner page pair

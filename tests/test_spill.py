@@ -10,7 +10,7 @@ from people import SMALL, opened
 
 import hedgerow as hr
 from hedgerow import _spill
-from hedgerow.answering import answer_history as module
+from hedgerow.answering import answer_cache
 from hedgerow.data import HistogramSource
 from hedgerow.engine.practical import free_answers
 from hedgerow.engine.practical.fit import corrections
@@ -68,14 +68,14 @@ def test_a_table_is_repeated_to_the_last_bit_after_more_was_learned(session, mon
 
 
 def test_a_report_has_the_last_answers_that_there_is_room_for(session, monkeypatch) -> None:
-    monkeypatch.setattr(module, "REPORTED_CELLS", 20)
+    monkeypatch.setattr(answer_cache, "REPORTED_CELLS", 20)
     for table in (*TABLES, TABLES[0], TABLES[1]):  # 8, 16, 16, 32, 8 and 16 cells
         session.ask(table)
         assert [a.query for a in session.report().answers] == [table]
     session.ask(hr.count(sex="F"))
     assert [a.query for a in session.report().answers] == [TABLES[1], hr.count(sex="F")]
-    monkeypatch.setattr(module, "REPORTED", 3)
-    monkeypatch.setattr(module, "REPORTED_CELLS", 10**6)
+    monkeypatch.setattr(answer_cache, "REPORTED", 3)
+    monkeypatch.setattr(answer_cache, "REPORTED_CELLS", 10**6)
     for age in range(8):
         session.ask(hr.count(age=age))
     assert [a.query for a in session.report().answers] == [hr.count(age=age) for age in (5, 6, 7)]

@@ -9,8 +9,8 @@ from people import frame, opened
 
 import hedgerow as hr
 from hedgerow.cli.file import workload_in
+from hedgerow.profiles import read_workload
 from hedgerow.query.counts import bound
-from hedgerow.workload_reading import read_workload
 
 UNIVERSE = hr.Universe(
     income=hr.Integers(0, 9),

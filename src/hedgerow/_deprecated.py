@@ -17,6 +17,7 @@ MOVED = {  # former name: new name, below hedgerow; a package takes along the mo
     "audit.ours": "research.audit_cases.own_mechanisms",
     "audit.report": "research.audit_cases.report",
     "bench": "unsafe",
+    "data.histogram": "data.source",
     "demo.convex": "research.stories.many_models",
     "demo.holdout": "research.stories.false_discovery",
     "engines": "engine",

@@ -38,13 +38,20 @@ from hedgerow.privacy.allowance import advise
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.ledger import Accountant, Ledger
 from hedgerow.privacy.noise import Noise, Seeded
-from hedgerow.profiles import Practical, ProfileOptions, Theory, checked_workload, profile_of, with_questions
+from hedgerow.profiles import (
+    Practical,
+    ProfileOptions,
+    Theory,
+    checked_workload,
+    profile_of,
+    read_workload,
+    with_questions,
+)
 from hedgerow.query.counts import Query
 from hedgerow.query.counts import bound as bound_to
 from hedgerow.query.workloads import Workload, marginals
 from hedgerow.session import Session
 from hedgerow.universe.universe import Universe
-from hedgerow.workload_reading import read_workload
 
 METHODS = ("adaptive", "matrix", "mwem", "small_db", "convex")
 

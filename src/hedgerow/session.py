@@ -21,8 +21,7 @@ from hedgerow._memory import limit_memory
 from hedgerow._renamed import renamed_methods
 from hedgerow._threads import one_thread
 from hedgerow.answer import Answer
-from hedgerow.answering.answer_cache import AnswerCache
-from hedgerow.answering.answer_history import AnswerHistory
+from hedgerow.answering.answer_cache import AnswerCache, AnswerHistory
 from hedgerow.answering.askable import Askable, bind_questions
 from hedgerow.answering.blocks import FIRST, Appending, Block, block_range
 from hedgerow.answering.over_time import answer_over_time, series_of

@@ -1257,7 +1257,7 @@ promises(
 
 session = Writer("session", "")
 session(
-    "SH2", "answering/answer_history.py::AnswerHistory.add", "a report keeps every table that was ever answered in memory",
+    "SH2", "answering/answer_cache.py::AnswerHistory.add", "a report keeps every table that was ever answered in memory",
     "while self._cells > REPORTED_CELLS and", "while self._cells < 0 and",
     SHELF + "a_report_has_the_last_answers_that_there_is_room_for",
 )  # fmt: skip

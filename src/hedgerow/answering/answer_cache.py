@@ -1,7 +1,8 @@
-"""Cache the answers of an engine, so that a repeated question gets its earlier answer to the last bit."""
+"""Keep the answers of an engine: all, so that a repeated question gets its earlier answer, and the latest for a report."""
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import replace
 from typing import Any, Protocol
@@ -10,6 +11,7 @@ import numpy as np
 
 from hedgerow._spill import Shelf
 from hedgerow._types import Array
+from hedgerow.answer import Answer
 from hedgerow.convex.minimize import BoundMinimize
 from hedgerow.engine.interface import Answers
 from hedgerow.query.bound import Bound, Estimate, is_within
@@ -222,3 +224,36 @@ def _with_arrays(estimate: Estimate, kept: Callable[[Array], Array]) -> Estimate
         if isinstance(value := getattr(estimate, name), np.ndarray)
     }
     return replace(estimate, **arrays) if arrays else estimate
+
+
+# a report holds at most this many answers: the most recent ones
+REPORTED = 1000
+# the answers of a report have at most this many cells in total; the most recent answer is kept whatever its size
+REPORTED_CELLS = 1_000_000
+
+
+class AnswerHistory:
+    """The answers that a report lists."""
+
+    def __init__(self) -> None:
+        self._answers: deque[Answer] = deque()
+        self._cells = 0
+
+    def add(self, answer: Answer) -> None:
+        """Remember an answer, and drop the oldest ones beyond the limits."""
+        if len(self._answers) == REPORTED:
+            self._cells -= _cells(self._answers.popleft())
+        self._answers.append(answer)
+        self._cells += _cells(answer)
+        while self._cells > REPORTED_CELLS and len(self._answers) > 1:
+            self._cells -= _cells(self._answers.popleft())
+
+    @property
+    def answers(self) -> tuple[Answer, ...]:
+        """The remembered answers, oldest first."""
+        return tuple(self._answers)
+
+
+def _cells(answer: Answer) -> int:
+    """Return the number of cells of an answer."""
+    return 1 if type(answer.value) is float else np.size(answer.value)

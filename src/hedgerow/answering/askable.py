@@ -14,9 +14,8 @@ from hedgerow._checks import whole
 from hedgerow._memory import KEPT, STACKED, at_most, limit_memory, pause_collector, require
 from hedgerow._progress import show_bar
 from hedgerow.answer import Answer
-from hedgerow.answering import answer_history
-from hedgerow.answering.answer_cache import AnswerCache
-from hedgerow.answering.answer_history import AnswerHistory
+from hedgerow.answering import answer_cache
+from hedgerow.answering.answer_cache import AnswerCache, AnswerHistory
 from hedgerow.answering.answers_on_record import RecordedAnswer, answers_on_record, split_parts
 from hedgerow.answering.measured import MeasuredTable, MeasuredTables
 from hedgerow.answering.scaling import Scale, require_scale, scaled_answer
@@ -461,7 +460,7 @@ class Askable(ABC):
         certificate, answers = self.certificate, self._history.answers
         parts: tuple[Answer, ...] = ()
         if everybody:
-            asked, below = split_parts(list(self._on_record()), self._engine, answer_history.REPORTED)
+            asked, below = split_parts(list(self._on_record()), self._engine, answer_cache.REPORTED)
             answers, parts = (tuple(answers_on_record(each, self.universe, self._engine)) for each in (asked, below))
         return Report(
             self._facts() | {"spent_epsilon": self.spent_epsilon},

@@ -15,8 +15,7 @@ import numpy as np
 
 from hedgerow._memory import limit_memory
 from hedgerow.answer import Answer
-from hedgerow.answering.answer_cache import AnswerCache, AnswerStore
-from hedgerow.answering.answer_history import AnswerHistory
+from hedgerow.answering.answer_cache import AnswerCache, AnswerHistory, AnswerStore
 from hedgerow.answering.answers_on_record import RecordedAnswer
 from hedgerow.answering.askable import Askable, bind_questions
 from hedgerow.answering.scaling import Scale, bar_of_answer, require_scale, scaled_answer

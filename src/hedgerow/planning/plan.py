@@ -29,13 +29,12 @@ from hedgerow.planning.theorems import (
     solve,
 )
 from hedgerow.privacy.budget import Budget
-from hedgerow.profiles import checked_workload
+from hedgerow.profiles import checked_workload, read_workload
 from hedgerow.query.bound import Bound
 from hedgerow.query.counts import Query
 from hedgerow.query.counts import bound as bound_to
 from hedgerow.query.workloads import Workload
 from hedgerow.universe.universe import Universe
-from hedgerow.workload_reading import read_workload
 
 MOST_LISTED = 2000  # questions of a workload that are planned one by one
 MOST_COUNTED = 10**6  # questions of a workload whose VC dimension is bounded by their number

@@ -17,8 +17,7 @@ from hedgerow._checks import require_path
 from hedgerow._memory import in_bytes, in_force, limit_memory
 from hedgerow._threads import one_thread
 from hedgerow.answer import Answer
-from hedgerow.answering.answer_cache import AnswerCache
-from hedgerow.answering.answer_history import AnswerHistory
+from hedgerow.answering.answer_cache import AnswerCache, AnswerHistory
 from hedgerow.answering.answers_on_record import RecordedAnswer, answers_on_record
 from hedgerow.answering.askable import Askable, bind_questions
 from hedgerow.answering.blocks import block_range
