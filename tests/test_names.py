@@ -52,7 +52,7 @@ ORDINARY = listed(
 MODULE_WORDS = listed(
     """
     absent account amplification analyst answering api app appending approval argument arrival askable asking
-    assistant association attached audit auto binding broken buying by cache candidate case category
+    assistant association audit auto binding broken buying by cache candidate case category
     certified chain chart check choice cli client coded coding coefficient commit compiled completion composed confinement
     connection console container contingency contribution conversion convex counting csv cursor curve custom
     data database dataset date db demo deprecated descent describing desk dialect difference discovery display

@@ -6,7 +6,7 @@ Every public name is imported when it is first used, so that ``import hedgerow``
 import importlib as _importlib
 import typing as _typing
 
-from hedgerow import _attached, _deprecated
+from hedgerow import _deprecated
 
 if _typing.TYPE_CHECKING:
     from hedgerow import drafting, losses
@@ -258,40 +258,6 @@ __all__ = [
     "trend",
     "variance",
 ]
-
-
-def _draft() -> _typing.Any:
-    from hedgerow.drafting import draft
-
-    return draft
-
-
-def _from_schema() -> _typing.Any:
-    from hedgerow.drafting import from_schema
-
-    return from_schema
-
-
-def _from_mapping() -> _typing.Any:
-    from hedgerow.universe.files import from_mapping
-
-    return from_mapping
-
-
-def _load() -> _typing.Any:
-    from hedgerow.universe.files import load
-
-    return load
-
-
-def _save() -> _typing.Any:
-    from hedgerow.universe.files import save
-
-    return save
-
-
-for _function in (_draft, _from_schema, _from_mapping, _load, _save):
-    _attached.attach(f"Universe.{_function.__name__[1:]}", _function)
 
 
 def __getattr__(name: str) -> _typing.Any:

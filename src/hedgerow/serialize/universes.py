@@ -16,10 +16,10 @@ from hedgerow.serialize.values import (
     write_text,
     write_whole,
 )
-from hedgerow.universe.attributes import Attribute, Categories, Flag, Integers, Range
+from hedgerow.universe.attributes import MOST_CELLS, Attribute, Categories, Flag, Integers, Range
 from hedgerow.universe.dates import Dates
 from hedgerow.universe.labels import read_label, write_label
-from hedgerow.universe.universe import MOST_CELLS, Universe
+from hedgerow.universe.universe import Universe
 
 # Optional properties of an attribute are written only if they are set, so that older texts stay valid and unchanged.
 

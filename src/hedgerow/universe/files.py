@@ -24,17 +24,17 @@ import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from hedgerow._checks import did_you_mean, require_folder, require_path
 from hedgerow._json import Json, parse, quote_text, readable
 from hedgerow.errors import InvalidInput
-from hedgerow.universe.attributes import Attribute, Categories, Flag, Integers, Range
+from hedgerow.universe.attributes import MOST_CELLS, Attribute, Categories, Flag, Integers, Range
+from hedgerow.universe.attributes.integers import integer_coded
 from hedgerow.universe.dates import Dates
 from hedgerow.universe.labels import read_label, write_label
-from hedgerow.universe.universe import MOST_CELLS, Universe
 
 KINDS: dict[str, type[Attribute]] = {kind.__name__: kind for kind in (Categories, Dates, Flag, Integers, Range)}
 NO_VALUE = {"kind": "none"}  # stands for null, which TOML lacks
@@ -42,7 +42,17 @@ BARE = re.compile(r"[A-Za-z0-9_-]+")  # keys that TOML allows without quotes
 WAY_OUT = "docs/universe.md has an example of each kind."
 
 
-def to_mapping(universe: Universe) -> dict[str, dict[str, Json]]:
+class Columns(Protocol):
+    """A universe, as this module sees it: the names of its columns, and the attribute of each."""
+
+    names: tuple[str, ...]
+
+    def __getitem__(self, name: str) -> Attribute:
+        """Return the attribute of a column."""
+        ...
+
+
+def to_mapping(universe: Columns) -> dict[str, dict[str, Json]]:
     """Return the kind and the constructor arguments of every column, in JSON types."""
     return {name: _declaration(universe[name]) for name in universe.names}
 
@@ -93,12 +103,12 @@ def _range(attribute: Range) -> dict[str, Json]:
     return record
 
 
-def from_mapping(columns: Mapping[str, Any]) -> Universe:
-    """Make a universe from a mapping that ``to_mapping`` returned, or from sizes of integer-coded columns."""
+def from_mapping(columns: Mapping[str, Any]) -> dict[str, Attribute]:
+    """Return the attributes of a mapping that ``to_mapping`` returned, or of sizes of integer-coded columns."""
     if not isinstance(columns, Mapping) or not columns:
         found = type(columns).__name__ if columns or not isinstance(columns, Mapping) else "no column"
         raise InvalidInput(f"A universe must be a table of columns. Found {found}. {WAY_OUT}")
-    return Universe({_name(name): _attribute(name, given) for name, given in columns.items()})
+    return {_name(name): _attribute(name, given) for name, given in columns.items()}
 
 
 def _name(name: Any) -> str:
@@ -113,7 +123,7 @@ def _attribute(name: str, given: Any) -> Attribute:
     if isinstance(given, Attribute):
         return given
     if not isinstance(given, Mapping):
-        return Universe.from_sizes({name: given})[name]
+        return integer_coded(name, given)
     options = dict(given)
     kind = KINDS.get(str(options.pop("kind", None)))
     if kind is None:
@@ -163,8 +173,8 @@ def _plain(value: Any) -> Any:
     return read_label(value)
 
 
-def load(path: str | Path) -> Universe:
-    """Read the universe in a .toml or .json file."""
+def load(path: str | Path) -> dict[str, Attribute]:
+    """Read the attributes of the universe in a .toml or .json file."""
     place = _place(path)
     try:
         text = place.read_text(encoding="utf-8-sig")
@@ -184,7 +194,7 @@ def toml_problem(problem: Exception) -> str:
     return f"Found other text{where}. Correct it."
 
 
-def save(universe: Universe, path: str | Path) -> None:
+def save(universe: Columns, path: str | Path) -> None:
     """Write a universe to a .toml or .json file."""
     place, declared = require_folder("The path of a universe", _place(path)), to_mapping(universe)
     written = to_toml(declared) if place.suffix.lower() == ".toml" else readable(declared, ascii_only=True) + "\n"

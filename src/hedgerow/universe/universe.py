@@ -16,16 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow import _html
-from hedgerow._attached import attached_function
 from hedgerow._checks import did_you_mean
 from hedgerow._json import parse
 from hedgerow._types import Names
 from hedgerow.errors import InvalidInput
 from hedgerow.universe.attributes import Attribute, Integers, Range
-
-# the attributes of a universe that is read have at most this many cells in total, because a short record, such as two
-# ends of Integers, can declare any number of them
-MOST_CELLS = 2**21
+from hedgerow.universe.attributes.integers import integer_coded
 
 
 class Universe:
@@ -97,12 +93,7 @@ class Universe:
         -------
         >>> hr.Universe.from_sizes({"age": 85, "sex": 2})  # doctest: +SKIP
         """
-        for name, size in sizes.items():
-            if not isinstance(size, int) or isinstance(size, bool) or size < 1:
-                raise InvalidInput(
-                    f"The size of {name!r} must be a whole number of at least 1. Found {size!r}. Correct the domain."
-                )
-        return cls({name: Integers(0, size - 1) for name, size in sizes.items()})
+        return cls({name: integer_coded(name, size) for name, size in sizes.items()})
 
     @classmethod
     def from_json(cls, path: str | Path | Mapping[str, Any]) -> Universe:
@@ -129,8 +120,10 @@ class Universe:
         >>> hr.Universe.from_json({"age": 85, "sex": 2}).shape
         (85, 2)
         """
+        from hedgerow.universe.files import from_mapping
+
         if isinstance(path, Mapping):
-            return attached_function("Universe.from_mapping")(path)  # type: ignore[no-any-return]
+            return cls(from_mapping(path))
         if not isinstance(path, str | Path):
             raise InvalidInput(
                 f"A domain must be a mapping or the path of a file. Found {type(path).__name__}. Give one."
@@ -148,7 +141,7 @@ class Universe:
                 f'The domain file must hold an object such as {{"age": 85}}. Found {type(sizes).__name__}. '
                 "Check the file."
             )
-        return attached_function("Universe.from_mapping")(sizes)  # type: ignore[no-any-return]
+        return cls(from_mapping(sizes))
 
     @classmethod
     def load(cls, path: str | Path) -> Universe:
@@ -167,7 +160,9 @@ class Universe:
         -------
         >>> universe = hr.Universe.load("people.toml")  # doctest: +SKIP
         """
-        return attached_function("Universe.load")(path)  # type: ignore[no-any-return]
+        from hedgerow.universe.files import load
+
+        return cls(load(path))
 
     def save(self, path: str | Path) -> None:
         """Write the whole declaration to a readable file, .toml or .json.
@@ -188,7 +183,9 @@ class Universe:
         >>> hr.Universe.load("visits.toml").names
         ('sex', 'visits')
         """
-        attached_function("Universe.save")(self, path)
+        from hedgerow.universe.files import save
+
+        save(self, path)
 
     @classmethod
     def draft(cls, source: Any, **how: Any) -> Universe:
@@ -211,7 +208,9 @@ class Universe:
         >>> draft.names
         ('age', 'sex')
         """
-        return attached_function("Universe.draft")(source, **how)  # type: ignore[no-any-return]
+        from hedgerow.drafting.draft import draft
+
+        return draft(source, **how)
 
     @classmethod
     def from_schema(cls, source: Any, **how: Any) -> Universe:
@@ -234,7 +233,9 @@ class Universe:
         >>> hr.Universe.from_schema(pyarrow.schema({"smoker": pyarrow.bool_()})).names
         ('smoker',)
         """
-        return attached_function("Universe.from_schema")(source, **how)  # type: ignore[no-any-return]
+        from hedgerow.drafting.draft import from_schema
+
+        return from_schema(source, **how)
 
     def __getitem__(self, name: str) -> Attribute:
         try:

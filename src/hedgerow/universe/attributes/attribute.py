@@ -20,6 +20,9 @@ OTHER = "(other)"  # label of the extra cell of an attribute declared with other
 MISSING = "(missing)"  # label of the extra cell of an attribute declared with missing=True
 BLANKS = " \t\n\r\f\v"  # characters that are stripped around a text or a number
 MOST_BINS = 2**20  # a Range or Dates lists its bins, and has at most this many
+# The attributes of a universe that is read have at most this many cells in total, because a short record, such as two
+# ends of Integers, can declare any number of them.
+MOST_CELLS = 2**21
 KEPT_CELLS = 2**18  # most cells in the covers that an attribute keeps
 PLAIN = {int, float, str, bool, type(None)}  # a predicate of such values, and of no subclass, is known by them
 NUMBERS = (int, float, np.number)

@@ -212,3 +212,12 @@ def _is_whole(value: Any) -> bool:
         return bool(int(value) == value)
     except (TypeError, ValueError, OverflowError):
         return False
+
+
+def integer_coded(name: str, size: int) -> Integers:
+    """Return the attribute of an integer-coded column with this many values: 0 … size − 1."""
+    if not isinstance(size, int) or isinstance(size, bool) or size < 1:
+        raise InvalidInput(
+            f"The size of {name!r} must be a whole number of at least 1. Found {size!r}. Correct the domain."
+        )
+    return Integers(0, size - 1)
