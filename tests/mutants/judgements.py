@@ -239,7 +239,7 @@ harmless(
     "2.0 ** counting.NOISE_BITS",
     "4.0 ** counting.NOISE_BITS",
     "Only tables of more than 10^11 rows could be sold such noise.",
-)  # R47f1e76
+)  # Rc30fcf7
 equivalent(
     "into_ball",
     "high += 40",
