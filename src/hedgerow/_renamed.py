@@ -46,8 +46,11 @@ def renamed_parameters(*, spelling: bool = False, **new_names: str) -> Callable[
     """
 
     def decorate(function: F) -> F:
+        """Return the function with its former parameter names, which warn unless they are only spelled otherwise."""
+
         @functools.wraps(function)
         def call(*args: Any, **kwargs: Any) -> Any:
+            """Call the function with former names replaced by present ones."""
             for old, new in new_names.items():
                 if old in kwargs:
                     if new in kwargs:

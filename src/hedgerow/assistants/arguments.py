@@ -109,6 +109,7 @@ def _require(schema: Schema, given: Any, role: str) -> None:
 
 
 def _require_fields(schema: Schema, given: Mapping[str, Any], role: str) -> None:
+    """Refuse an object that lacks a required field, has an unknown one, or has a field that does not fit its schema."""
     known = schema.get("properties", {})
     for name in schema.get("required", ()):
         if name not in given:

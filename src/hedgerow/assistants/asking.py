@@ -215,6 +215,7 @@ def _ends(desk: AssistantDesk, cell: Any) -> tuple[float, float]:
 
 
 def _ask_schema(desk: AssistantDesk) -> Schema:
+    """Return the schema of the arguments of the tool ``ask``."""
     pair = {"type": "array", "items": {"type": "integer", "minimum": 0}, "minItems": 2, "maxItems": 2}
     return arguments_schema(
         ("questions",),

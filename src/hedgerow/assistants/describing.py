@@ -103,6 +103,7 @@ def column_record(name: str, attribute: Attribute, most: int) -> dict[str, Any]:
 
 
 def _column_words(name: str, record: dict[str, Any]) -> str:
+    """Return one line about a column: its name, kind, range, number of cells and labels."""
     head = f"{column_words(name)}: {record['kind']}"
     if "range" in record:
         low, high = record["range"]

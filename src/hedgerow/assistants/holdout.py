@@ -84,6 +84,7 @@ class ModelHoldout:
         attribute, at = self._universe[risk.target], places[risk.target]
 
         def value(rows: Cells, _: Any) -> Array:
+            """Return the score or the error of the model on each row, from 0 to 1."""
             cells = {name: rows[:, places[name]] for name in risk.features.attributes}
             features = risk.features.rows(cells)
             if not cells:  # no features: one constant row for all

@@ -207,6 +207,7 @@ def coefficients_of(given: Mapping[str, Any], risk: GlmRisk) -> np.ndarray[Any, 
 
 
 def _fit_schema(desk: AssistantDesk) -> Schema:
+    """Return the schema of the arguments of the tool ``fit_model``."""
     return arguments_schema(
         ("target", "features"),
         target={"type": "string", "maxLength": 1000, "description": "The column to predict."},
@@ -222,6 +223,7 @@ def _fit_schema(desk: AssistantDesk) -> Schema:
 
 
 def _score_schema(desk: AssistantDesk) -> Schema:
+    """Return the schema of the arguments of the tools that score a model."""
     number = {"type": "number", "minimum": -1_000_000, "maximum": 1_000_000}
     each = {"anyOf": [number, {"type": "object", "additionalProperties": number}]}
     model = arguments_schema(

@@ -114,6 +114,7 @@ class _Calls:
         """List the tools of the caller's desk."""
 
         def listed(desk: AssistantDesk) -> list[types.Tool]:
+            """Return the descriptions of the tools that a desk offers."""
             return [
                 types.Tool(
                     name=tool.name,

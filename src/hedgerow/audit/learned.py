@@ -81,6 +81,7 @@ def of_sequences(first: Outputs, second: Outputs) -> list[Scorer]:
             total[place, previous] += times
 
     def by_steps(outputs: Outputs) -> Array:
+        """Return the statistic of each sequence: the sum of its steps' log-ratios, each given the steps before it."""
         scores = []
         for z in outputs:
             score = 0.0

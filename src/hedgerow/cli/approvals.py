@@ -59,6 +59,7 @@ def refuse(identity: Identity, service: ServiceFile = None, place: Place = DEFAU
 
 
 def _decide(identity: str, service: ServiceFile, place: Place, as_json: bool, *, is_approved: bool) -> None:
+    """Approve or refuse a purchase, and print the decision."""
     from hedgerow.server.approvals import ApprovalStore, approval_record
 
     with open_registry(service, place) as (registry, _):

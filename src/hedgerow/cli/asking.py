@@ -322,6 +322,7 @@ def fit(
         heads = (*heads, f"± ({answer.coefficient_basis})")
 
     def tell(screen: Console) -> None:
+        """Print the coefficients and the sentences that explain them."""
         screen.print(table(heads, rows))
         bound = "not bounded" if answer.error is None else f"at most {float(answer.error):.4g}"
         screen.print("Numbers are scaled to [−1, 1] by their declared ends, flags are 0 or 1.")

@@ -18,6 +18,7 @@ def expand(text: str, what: str) -> str:
     whole = VARIABLE.fullmatch(text)
 
     def value(found: re.Match[str]) -> str:
+        """Return the value of an environment variable, escaped if it stands in a URL."""
         name = found.group(1)
         given = os.environ.get(name)
         if given is None:

@@ -222,6 +222,7 @@ def open_registry(service: Path | None, place: Path) -> Iterator[tuple[ServiceRe
 
 
 def _record(token: Token) -> dict[str, Any]:
+    """Return the public facts about a token, for display."""
     is_over = token.expires is not None and token.expires <= time.time()
     return {
         "id": token.id,

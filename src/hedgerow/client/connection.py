@@ -126,6 +126,7 @@ class ServiceConnection:
     def _once(
         self, method: str, path: str, body: bytes | None, headers: dict[str, str]
     ) -> tuple[int, dict[str, str], bytes]:
+        """Send a request over the kept connection. Return its status, its headers and its body."""
         with self._lock:
             if self._kept is None:
                 self._kept = self._open()

@@ -83,6 +83,7 @@ async def overview(asked: PageRequest) -> Response:
 
 
 def _card(asked: PageRequest, chosen: Exploration, name: str, answer: Answer, summary: Any) -> dict[str, Any]:
+    """Return the contents of the card of one column: its bars, its statistics and the link that groups by it."""
     (panel,) = bars.panels(
         answer, "rows", lambda cell: asked.url("") + chosen.toggle(name, cell).address, chosen.filters.get(name, ())
     )

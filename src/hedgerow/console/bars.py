@@ -145,6 +145,7 @@ def _median_error(ends: Ends) -> float | None:
 def _bar(
     name: Any, cell: int, ends: Ends, at: tuple[int, ...], frame: Frame, *, href: str = "", is_chosen: bool = False
 ) -> Bar:
+    """Return one bar of a picture: its place, its whiskers, its words and its link."""
     value, low, high, typical = (float(part[at]) for part in (ends.value, ends.low, ends.high, ends.typical))
     is_bounded, is_known = not (math.isnan(low) or math.isnan(high)), math.isfinite(value)
     least, most = (low, high) if is_bounded else (None, None)

@@ -76,6 +76,7 @@ class ColumnForm:
 
 
 def _read(key: str, kind: str, text: str) -> Any:
+    """Return the value of a field of the form in the type that its declaration needs."""
     if key == "values":
         return [line.strip() for line in text.splitlines() if line.strip()][:MOST_VALUES]
     if key == "by":

@@ -61,6 +61,7 @@ async def models(asked: PageRequest) -> Response:
 
 
 def _coefficient(line: Mapping[str, Any]) -> dict[str, str]:
+    """Return one line of the table of coefficients as texts."""
     names = [wording.short(part) for name, part in line.items() if name not in ("value", "error", "basis")]
     error = line.get("error")
     return {

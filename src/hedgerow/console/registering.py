@@ -46,6 +46,7 @@ async def start(asked: PageRequest) -> Response:
 async def _start(
     asked: PageRequest, refusal: Refusal | None = None, given: Mapping[str, str] | None = None
 ) -> Response:
+    """Return the page that lists registrations and begins a new one."""
     sources = await asked.gateway.call("list_sources")
     found = (await asked.gateway.call("list_registrations"))["registrations"]
     return asked.page(
@@ -293,6 +294,7 @@ async def add_uploaded_block(asked: PageRequest) -> Response:
 
 
 async def _add_block(asked: PageRequest, given: Mapping[str, str], number: str = "") -> Response:
+    """Append a block from the form, and return the page with the result or the refusal."""
     asked.form = list(given.items())
     try:
         body: dict[str, Any] = {

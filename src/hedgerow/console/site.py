@@ -197,6 +197,8 @@ class Site:
         """Check host and origin, and turn refusals into pages."""
 
         async def checked(request: Request) -> Response:
+            """Serve the page inside the application's checks, with a page for a refusal."""
+
             async def shown(_: str) -> Response:
                 try:
                     response = await serve(request)
@@ -211,7 +213,10 @@ class Site:
         return checked
 
     def _for_visitors(self, page: Page) -> Callable[[Request], Awaitable[Response]]:
+        """Return the handler of a page for visitors who are signed in."""
+
         async def serve(request: Request) -> Response:
+            """Find the visit, check the key of the form, and make the page."""
             visit = self.visits.find(request.cookies.get(self._cookie, ""))
             if visit is None:
                 return self._to_sign_in(request)

@@ -88,6 +88,7 @@ class UploadForm:
                 return
 
     async def _events(self) -> AsyncIterator[tuple[str, bytes]]:
+        """Yield the events of the multipart parser as the body arrives."""
         while True:
             while self._found:
                 yield self._found.popleft()

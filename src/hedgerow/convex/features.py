@@ -261,6 +261,7 @@ class Features:
             return suffix(i) if j == i + 1 else chain(i, j - 1).sum(axis=1)
 
         def summed(names: tuple[str, ...]) -> Array:
+            """Return the table summed to these attributes, from the partial sums that are kept."""
             axes = tuple(self.attributes.index(name) for name in names)
             if len(axes) == 1:
                 start, rest = suffix(axes[0]), tuple(range(1, d - axes[0]))

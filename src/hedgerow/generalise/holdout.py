@@ -667,6 +667,7 @@ class Holdout(NotCopyable):
         """
 
         def scored(model: Any, X: Any, y: Any) -> float:
+            """Return the signed score of a model. The rows that were handed over make the guess."""
             handed = _HoldoutRows((X, y), None)
             if _is_area(metric):
                 label = (metric if isinstance(metric, PairMetric) else PairMetric()).label(model)

@@ -302,6 +302,7 @@ def _with_arrays(record: Json, arrays: dict[str, NDArray[Any]], used: set[str], 
     placed = 0
 
     def filled(record: Json) -> Json:
+        """Return a record with its references to arrays replaced by the arrays."""
         nonlocal placed
         if kind_of(record) == "member":
             name = record.get("name")

@@ -71,6 +71,7 @@ def write_document(published: Publication) -> dict[str, Json]:
 
 
 def _write_block(block: PublishedBlock) -> dict[str, Json]:
+    """Return the JSON form of a published block."""
     public = block.budget.neighbours == "replace"
     return {
         "name": write_text("name", block.name),
@@ -98,6 +99,7 @@ def _write_answers(answers: Sequence[RecordedAnswer]) -> Json:
 
 
 def _write_public(public: PublicAnswers) -> Json:
+    """Return the JSON form of the public part of an engine, by its profile."""
     match public:
         case PracticalAnswers():
             return _write_practical(public)
@@ -157,6 +159,7 @@ def read_document(record: Json) -> Publication:
 
 
 def _read_block(universe: Universe, record: Json) -> PublishedBlock:
+    """Read a published block, and check each of its fields."""
     name, budget, spent, spent_epsilon, beta, rows, guarded, public, charges, answers, ledger = fields(
         record, "name", "budget", "spent", "spent_epsilon", "beta", "rows", "guarded", "public", "charges", "answers",
         "ledger",
@@ -192,6 +195,7 @@ def _read_charge(record: Json) -> Charge:
 
 
 def _read_answers(universe: Universe, record: Json) -> tuple[RecordedAnswer, ...]:
+    """Read recorded answers with their costs."""
     found = []
     for pair in read_list("answers", record):
         if type(pair) is not list or len(pair) != 2:
@@ -223,6 +227,7 @@ def check_estimate(universe: Universe, bound: Bound[Any], estimate: Estimate) ->
 
 
 def _read_public(universe: Universe, record: Json, rows: int | None) -> PublicAnswers:
+    """Read the public part of an engine, by its profile."""
     readers: dict[str, Callable[[Universe, Json, int | None], PublicAnswers]] = {
         "practical": _read_practical,
         "theory": _read_theory,
@@ -242,6 +247,7 @@ def _read_theory(universe: Universe, record: Json, _: int | None) -> TheoryAnswe
 
 
 def _read_practical(universe: Universe, record: Json, rows: int | None) -> PracticalAnswers:
+    """Read the public part of an engine of the practical profile."""
     _, learned, opening, certified, losses, beta, shares = fields(
         record, "profile", "learned", "opening", "certified", "losses", "beta", "shares"
     )

@@ -93,6 +93,7 @@ def _read_mwem(universe: Universe, record: Json, _: int | None) -> ReleaseEngine
 
 
 def _read_convex(universe: Universe, record: Json, _: int | None) -> ConvexReleaseEngine:
+    """Read the release of a list of convex questions."""
     _, hypothesis, rows, error, losses = fields(record, "profile", "hypothesis", "rows", "error", "losses")
     found = []
     for pair in read_list("losses", losses):
@@ -108,6 +109,7 @@ def _read_convex(universe: Universe, record: Json, _: int | None) -> ConvexRelea
 
 
 def _read_matrix(universe: Universe, record: Json, public_rows: int | None) -> PublicAnswers:
+    """Read the release of a factorization: its residuals and the workload that they answer."""
     from hedgerow.engine.matrix_answers import MatrixEngine, MatrixPlan
 
     _, rows, beta, measurements, tables, queries = fields(

@@ -78,6 +78,7 @@ def _read_integers(low: Json, high: Json, other: Json, missing: Json = False) ->
 
 
 def _write_range(attribute: Range) -> dict[str, Json]:
+    """Return the JSON fields of a Range: its edges and the values that represent its bins."""
     assert attribute.values is not None
     values = attribute.values[: len(attribute.edges) - 1]
     return {
@@ -121,6 +122,7 @@ def _write_universe(universe: Universe) -> dict[str, Json]:
 
 
 def _read_universe(attributes: Json) -> Universe:
+    """Read a universe, and refuse repeated names and too many cells."""
     declared: dict[str, Attribute] = {}
     cells = 0
     for pair in read_list("attributes", attributes):

@@ -247,7 +247,10 @@ class Application:
     # Endpoints
 
     def _serve_endpoint(self, endpoint: Endpoint) -> Callable[[Request, Token, str], Awaitable[Response]]:
+        """Return the handler of an endpoint: it checks the role, reads the body and answers."""
+
         async def serve(request: Request, token: Token, identity: str) -> Response:
+            """Answer one request to the endpoint."""
             self.require_role(endpoint, token, identity, request.path_params)
             try:
                 body = await asyncio.wait_for(
@@ -382,6 +385,7 @@ class Application:
         return if_changed(request, JSONResponse(self._description))
 
     async def _elsewhere(self, request: Request, token: Token, identity: str) -> Response:
+        """Refuse a request to a path without an endpoint, or with a method that its endpoint does not have."""
         allowed = {m for r in self._routes if r.matches(request.scope)[0] is Match.PARTIAL for m in r.methods or ()}
         if allowed:
             raise Refusal(

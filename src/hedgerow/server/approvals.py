@@ -109,6 +109,7 @@ class ApprovalStore:
         cost: float,
         share: float,
     ) -> Approval:
+        """Note that a purchase waits for an owner. Refuse it if the person has too many that wait."""
         now, lasts = self._now(), rule.days * DAY
         ((waiting,),) = self._registry.rows(
             "SELECT count(*) FROM approvals WHERE analyst = ? AND state = 'pending' AND expires > ?",

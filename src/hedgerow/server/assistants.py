@@ -70,6 +70,7 @@ class AssistantDesks:
         desk = self._desk(caller)
 
         async def work() -> ToolResult:
+            """Run a tool in a worker process if it is free and public, else in the session."""
             is_free = any(tool.name == name and not tool.needs_session for tool in TOOLS)
             if not is_free or not caller.dataset.is_published:
                 return await self._in_session(caller, desk, lambda desk: call_tool(desk, name, arguments, call), meter)
@@ -129,6 +130,7 @@ class AssistantDesks:
             ) from None
 
     async def _finish(self, caller: AssistantRequest, name: str, asked: str, work: Any, meter: Meter) -> Any:
+        """Do the work of a call, and note its status in the audit trail whatever happens."""
         status = 500
         try:
             found = await work()
@@ -253,6 +255,7 @@ class SdkResponse(Response):
         """Let the SDK answer, and add the headers."""
 
         async def send_with_headers(message: Any) -> None:
+            """Send a message with the service's headers, and note a session that was opened."""
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
                 opened = headers.get("mcp-session-id")

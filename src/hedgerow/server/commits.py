@@ -33,6 +33,7 @@ class GroupCommits:
         return await promise
 
     async def _write(self) -> None:
+        """Write the waiting changes, group by group, and give each caller its outcome."""
         while self._waiting:
             waiting, self._waiting = self._waiting, []
             works = [work for work, _ in waiting]
@@ -50,6 +51,7 @@ class GroupCommits:
                     promise.set_exception(refused)
 
     def _commit(self, works: list[Callable[[], Any]]) -> list[tuple[Any, Exception | None]]:
+        """Make all changes in one transaction. A change that fails is undone alone."""
         outcomes: list[tuple[Any, Exception | None]] = []
         with self._registry.transaction():
             for work in works:

@@ -128,6 +128,7 @@ class RemoteEngine:
             await asyncio.sleep(PAUSE)
 
     async def _connection(self, *, fresh: bool) -> EngineConnection:
+        """Return an idle connection to the engine that is fresh enough, or a new one."""
         while self._idle and not fresh:
             kept = self._idle.pop()
             if time.monotonic() - kept.used < IDLE:
@@ -179,6 +180,7 @@ def front(settings: Settings, token: str = "") -> Starlette:
         answers = FrontAnswers(EngineDesk(engine, token), pool, settings.limits)
 
     async def handle(request: Request) -> Response:
+        """Answer a request, and turn every failure into a response of the service's form."""
         identity = random_token(8)
         try:
             response = await _answer(request, identity)
@@ -194,6 +196,7 @@ def front(settings: Settings, token: str = "") -> Starlette:
         return response
 
     async def _answer(request: Request, identity: str) -> Response:
+        """Check a request, answer it here if the front can, and hand it on to the engine otherwise."""
         require_host(request, settings.hosts)
         if request.method not in METHODS:
             raise bad_request(
@@ -222,6 +225,7 @@ def front(settings: Settings, token: str = "") -> Starlette:
             raise _away("took too long") from None
 
     async def _hand_on(request: Request, body: bytes) -> Response:
+        """Hand a request on to the engine, and pass its response back."""
         headers = [(name, value) for name, value in request.headers.raw if name in PASSED_ON]
         path = request.scope.get("raw_path", request.url.path.encode()).decode("ascii")
         repeats = not (request.method == "POST" and path.rstrip("/").endswith(UNREPEATED))

@@ -301,6 +301,7 @@ class FrontAnswers:
     async def _answer(
         self, asked: FrontRequest, endpoint: Endpoint, request: Request, person: Token, body: bytes
     ) -> Response:
+        """Answer a free question from the public state, and leave what may be charged to the engine."""
         service: Any = Service({asked.name: asked}, None, asked, None, self._limits, None)  # type: ignore[arg-type, dict-item]
         try:
             content = decode_body(endpoint, request, body)

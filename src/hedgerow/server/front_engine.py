@@ -110,6 +110,7 @@ class EngineDesk:
         return found, True
 
     async def _send(self) -> None:
+        """Send the waiting requests for admission in one message, and give each its verdict."""
         while self._waiting:
             sent, self._waiting = self._waiting[:ITEMS], self._waiting[ITEMS:]
             outcome: Any
@@ -127,6 +128,7 @@ class EngineDesk:
                     promise.set_result(verdict)
 
     async def _post(self, target: str, body: Any) -> Any:
+        """Send a message to the engine, and return what it answers."""
         headers = {**self._headers, "content-type": "application/json"}
         got = await self._gateway.send("POST", target, headers, msgspec.json.encode(body))
         if got.status != 200:

@@ -120,6 +120,7 @@ class FrontEndpoints:
         return found
 
     async def _body(self, request: Request, kind: type[Any]) -> Any:
+        """Read a front's message, and refuse one that is late or has another form."""
         try:
             given = await asyncio.wait_for(read_body(request, LARGEST), self._service.limits.body_seconds)
             return msgspec.json.decode(given, type=kind)
@@ -136,6 +137,7 @@ class FrontEndpoints:
     # The public state
 
     async def _state(self, request: Request, front: Token) -> Response:
+        """Send the public state of a dataset, unless the front has this version."""
         dataset = self._dataset(request.path_params["dataset"], front)
         while dataset.is_published:
             version, revision = dataset.version, dataset.revision
@@ -154,6 +156,7 @@ class FrontEndpoints:
     # Answers
 
     async def _answers(self, request: Request, front: Token) -> Response:
+        """Judge the answers that a front wants to give: record them, or send those that were given before."""
         dataset = self._dataset(request.path_params["dataset"], front)
         given: ProposedBody = await self._body(request, ProposedBody)
         try:
@@ -176,6 +179,7 @@ class FrontEndpoints:
     # People
 
     async def _admissions(self, request: Request, front: Token) -> Response:
+        """Judge whether each of the requests that a front received may be answered."""
         given: AdmissionsBody = await self._body(request, AdmissionsBody)
         verdicts = []
         for each in given.items:

@@ -29,6 +29,7 @@ async def describe_dataset(call: Call) -> Reply:
     """Return the public facts of a dataset: universe, budget, number of rows."""
 
     def facts(session: Session) -> dict[str, Any]:
+        """Return the public facts about a dataset."""
         budget = session.budget
         return {
             "dataset": call.dataset.name,
@@ -72,6 +73,7 @@ async def read_spending(call: Call) -> Reply:
     """Return what is spent and left, and by whom."""
 
     def spending(session: Session) -> dict[str, Any]:
+        """Return the amounts spent, in all and by person, with the caps."""
         report = parse(session.report().json)
         ledgers = {name: block.ledger for name, block in session.blocks.items()}
         people = {name: getattr(ledger, "spending", None) for name, ledger in ledgers.items()}
@@ -95,6 +97,7 @@ async def read_entries(call: Call) -> Reply:
     after = call.whole("after", 0, 10**12, least=0)
 
     def entries(session: Session) -> list[dict[str, Any]]:
+        """Return the entries of the ledger from one number on."""
         return [
             {
                 "number": entry.number,

@@ -164,6 +164,7 @@ class RegistrationStore:
 
 
 def _row(each: Registration) -> tuple[Any, ...]:
+    """Return a registration as a row of the registry."""
     record = {
         "source": msgspec.to_builtins(each.source), "types": each.types, "columns": list(each.columns.items()),
         "left_out": list(each.left_out), "notes": each.notes, "neighbours": each.neighbours,
@@ -183,6 +184,7 @@ def _row(each: Registration) -> tuple[Any, ...]:
 
 
 def _registration(row: Sequence[Any]) -> Registration:
+    """Return the registration that a row of the registry describes."""
     identity, name, state, person, at, marks, epsilon, delta, text = row
     record = parse(text)
     budget = record.pop("budget")

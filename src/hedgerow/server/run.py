@@ -137,6 +137,7 @@ def _address(settings: Settings) -> str:
 
 
 def _options(settings: Settings) -> dict[str, Any]:
+    """Return the options of the HTTP server."""
     return {
         "host": settings.host,
         "port": settings.port,

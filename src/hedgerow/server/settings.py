@@ -245,6 +245,7 @@ def address(given: str) -> tuple[str, int]:
 
 
 def _file_of(name: str, given: Any) -> str:
+    """Return the name of the file of a dataset, after a check of its keys."""
     if not NAME.fullmatch(name):
         raise InvalidInput(
             f"The name of a dataset must be letters, digits, '-' and '_', at most 64. Found {name!r}. Rename it."
@@ -280,6 +281,7 @@ def _assistants(content: Mapping[str, Any]) -> str | None:
 
 
 def _sign_on(content: Mapping[str, Any]) -> ProxyRule | None:
+    """Read the rule of a proxy that signs people on; None if there is none."""
     given = _table(content, "sign_on")
     if not given:
         return None

@@ -146,6 +146,7 @@ class SourceList:
         return self._rule.roots[name].resolve()
 
     def _table(self, source: Source) -> Place:
+        """Return the place of a table in a database that the service lists."""
         if source.database not in self._rule.databases:
             raise InvalidInput(
                 "database must be a name that the service's file lists. Found another name. GET /v1/sources lists them."

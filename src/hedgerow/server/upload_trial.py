@@ -49,6 +49,7 @@ def _size_of(path: Path, most: int) -> int:
 
 
 def _parquet_size(path: Path, most: int) -> int:
+    """Return the size of a Parquet file's contents, or more than ``most`` once it is exceeded."""
     import pyarrow.parquet as pq
 
     file = pq.ParquetFile(path, pre_buffer=False)

@@ -230,6 +230,7 @@ def _compare(low: bool, strict: bool) -> Callable[[exp.Expression, Scope], SqlCo
     """
 
     def read(node: exp.Expression, scope: Scope) -> SqlCondition:
+        """Return the condition of a comparison of a column with a value."""
         column, value, swapped = _sides(node, scope)
         if value is None:
             return SqlCondition(NOBODY, NOBODY)

@@ -223,6 +223,7 @@ def _grouping_sets(
     listed = parts(node, "expressions", "rollup", "cube", "grouping_sets")  # newer sqlglot puts all in the first
 
     def column(each: exp.Expression) -> str:
+        """Return the column that an expression in GROUP BY names, by position, alias or name."""
         each = bare(each)
         if isinstance(each, exp.Literal):
             position = constant(each)
@@ -242,6 +243,7 @@ def _grouping_sets(
         return (column(each),)
 
     def alternatives(each: exp.Expression) -> list[tuple[str, ...]]:
+        """Return the sets of columns that ROLLUP, CUBE or GROUPING SETS stands for."""
         if type(each) not in KINDS:
             return [columns(each)]
         steps = [columns(i) for i in _list_items(each)]

@@ -293,6 +293,7 @@ class InterpolationBall(ConvexSet):
             return free
 
         def at(multiplier: float) -> Array:
+            """Return the sizes x for a multiplier λ: the length of x solves an equation in one variable."""
             u = np.maximum(v - multiplier * (1 - self.alpha), 0.0)
             if not u.any():
                 return u

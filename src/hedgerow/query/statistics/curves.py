@@ -126,6 +126,7 @@ class Survival(OfRecords):
         cells = np.arange(declared.size)
 
         def counted(mask: NDArray[np.bool_], of: Query | None = None) -> Linear:
+            """Return the count of the records whose time is in these cells, among ``of`` and ``where``."""
             query: Query = count({self.time: mask})
             for part in (of, self.where):
                 query = query if part is None else query & part

@@ -78,6 +78,7 @@ def certificate_of_losses(budget: Budget) -> Callable[[HistogramSource, Noise], 
 
     @functools.cache
     def known() -> FreeAnswers:
+        """Return the answers of a model that knows the single columns of the first table."""
         first = CORRELATED[0]
         learned = FittedModel.nothing(first.universe, first.rows)
         for name in first.universe.names:

@@ -98,6 +98,7 @@ def spend_all(question: Query) -> Ask:
     """
 
     def ask(session: Session, within: float) -> float:
+        """Ask with the smallest ``within`` that can be paid for, and return it."""
         while within < LOOSEST and not _may_be_paid(session, question, COARSE * within):
             within *= COARSE
         while within < LOOSEST:
@@ -233,6 +234,7 @@ def canary_scores(budget: Budget) -> Callable[[NDArray[np.bool_]], ArrayLike]:
     """
 
     def scores(coins: NDArray[np.bool_]) -> ArrayLike:
+        """Return a score for each canary, from one session on the table that the coins choose."""
         crowd = Universe.from_sizes({"cell": 2 * coins.size})
         counts = np.zeros(2 * coins.size, np.int64)
         counts[2 * np.arange(coins.size) + coins] = 1

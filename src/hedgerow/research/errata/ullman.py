@@ -78,6 +78,7 @@ def step_without_scale() -> tuple[ErratumFinding, ErratumFinding]:
     alpha = 8 * S * math.sqrt(math.log(2) / T)  # for which 64S²log|X|/α² is T
 
     def regret(eta: float) -> float:
+        """Return the average regret against the best cell, for this step size."""
         log_w, total, suffered = np.zeros(2), np.zeros(2), 0.0
         for _ in range(T):
             believed = normalize(log_w)

@@ -98,6 +98,7 @@ def regret_of_few_rounds() -> tuple[ErratumFinding, ErratumFinding]:
     first = np.where(np.arange(N) < 66, 1.0, 0.0)
 
     def regret(rounds: int, gamma: float) -> float:
+        """Return the regret against the best expert after these rounds."""
         w, total, suffered = np.ones(N), np.zeros(N), 0.0
         for t in range(rounds):
             p = w / w.sum()
