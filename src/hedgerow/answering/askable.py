@@ -75,11 +75,64 @@ class Askable(ABC):
         scale: Scale = "fraction",
         resolution: Resolution = "values",
     ) -> Answer:
-        """Answer a question privately."""
+        """Answer a question privately.
+
+        Parameters
+        ----------
+        query : Query
+            The question, made by ``hr.count``, ``hr.marginal``, ``hr.mean``, ``hr.minimize``, and so on.
+        within : float, optional
+            The error bar that the answer must have. A session buys it, if the free bar is wider.
+        scale : {"fraction", "rows"}
+            The scale of counts.
+        resolution : {"values", "bins"}
+            "values" asks about the values themselves, "bins" about the table as the universe codes it.
+
+        Returns
+        -------
+        Answer
+
+        Raises
+        ------
+        InvalidInput
+            If the question does not fit the universe.
+        BudgetExceeded
+            If the answer would cost more than is left.
+
+        Example
+        -------
+        >>> session.ask(hr.count(sex="F")).cost
+        0.0
+        """
 
     @abstractmethod
     def price(self, query: Query, *, within: float | None = None, resolution: Resolution = "values") -> float:
-        """Return the cost of asking ``query`` with this ``within`` now."""
+        """Return the cost of asking a question with this ``within`` now.
+
+        Parameters
+        ----------
+        query : Query
+            The question.
+        within : float, optional
+            The error bar that the answer must have.
+        resolution : {"values", "bins"}
+            As in ``ask``.
+
+        Returns
+        -------
+        float
+            The cost in the budget's currency.
+
+        Raises
+        ------
+        InvalidInput
+            If the question does not fit the universe, or ``within`` is missing or cannot be met.
+
+        Example
+        -------
+        >>> session.price(hr.count(sex="F"), within=0.5)
+        0.0
+        """
 
     @property
     @abstractmethod
@@ -163,6 +216,11 @@ class Askable(ABC):
         Returns
         -------
         PopulationStatement
+
+        Example
+        -------
+        >>> "population" in str(session.population_after(1000))
+        True
         """
         asked = self._numbers_given() + more
         rows = self.rows if self.budget.neighbours == "replace" else None
@@ -173,6 +231,24 @@ class Askable(ABC):
 
         ``generalisation`` states the theorem. With several blocks only answers about all of them are covered: an answer
         given before a block was appended is about fewer rows.
+
+        Parameters
+        ----------
+        answer : Answer
+            An answer of this session.
+
+        Returns
+        -------
+        float or None
+
+        Raises
+        ------
+        InvalidInput
+            If the question does not fit the universe.
+
+        Example
+        -------
+        >>> wide = session.population_error(session.ask(hr.count(sex="F")))
         """
         bound = bound_to(answer.query, self.universe)
         if not bound.is_fraction or (len(self.blocks) > 1 and not self._cache.is_last_answer(bound, answer.value)):
@@ -194,6 +270,11 @@ class Askable(ABC):
         -------
         array or None
             One half width for each entry of θ. None if nothing can be bootstrapped.
+
+        Example
+        -------
+        >>> loss = hr.losses.Squared(target="income", features=["age"])
+        >>> errors = session.bootstrap_errors(session.ask(hr.minimize(loss, hr.L2Ball(5.0))))
         """
         if answer.coefficient_basis == BOOTSTRAP:
             return answer.coefficient_errors
@@ -273,6 +354,18 @@ class Askable(ABC):
         Returns
         -------
         list of Answer
+
+        Raises
+        ------
+        InvalidInput
+            If a question does not fit the universe, or a single question is given in place of a list.
+        BudgetExceeded
+            If the answers would cost more than is left.
+
+        Example
+        -------
+        >>> [answer.cost for answer in session.ask_all([hr.count(sex="F"), hr.count(sex="M")])]
+        [0.0, 0.0]
         """
         require_scale(scale)
         if isinstance(queries, Query | str) or not isinstance(queries, Iterable):
@@ -329,6 +422,22 @@ class Askable(ABC):
         Each aggregate has two more columns: its guaranteed error and its typical error. Counts are in rows. Every
         declared value of a GROUP BY column gets a row. docs/sql.md lists the supported SQL.
 
+        Parameters
+        ----------
+        statement : str
+            A SELECT statement.
+
+        Returns
+        -------
+        pandas.DataFrame
+
+        Raises
+        ------
+        InvalidInput
+            If the statement is not supported, or does not fit the universe.
+        TooLarge
+            If the statement has too many groups.
+
         Example
         -------
         >>> session.sql("SELECT sex, count(*) FROM data GROUP BY sex")  # doctest: +SKIP
@@ -336,7 +445,30 @@ class Askable(ABC):
         return self.sql_result(statement).frame
 
     def sql_result(self, statement: str) -> SqlResult:
-        """Run a SELECT as ``sql`` does, and return a result whose cells are answers."""
+        """Run a SELECT as ``sql`` does, and return a result whose cells are answers.
+
+        Parameters
+        ----------
+        statement : str
+            A SELECT statement.
+
+        Returns
+        -------
+        SqlResult
+
+        Raises
+        ------
+        InvalidInput
+            If the statement is not supported, or does not fit the universe.
+        TooLarge
+            If the statement has too many groups.
+
+        Example
+        -------
+        >>> result = session.sql_result("SELECT sex, count(*) AS n FROM data GROUP BY sex")
+        >>> len(result.rows)
+        2
+        """
         from hedgerow.sql.result import run_statement
 
         with limit_memory(self._limit):
@@ -367,6 +499,11 @@ class Askable(ABC):
         pandas.DataFrame
             The records. ``attrs["certificate"]`` states what the session certifies about its answers. Counts of the
             records are whole numbers, so they deviate from the table by up to that rounding more.
+
+        Example
+        -------
+        >>> session.synthetic(3).shape[0]
+        3
         """
         wanted = require_record_options(round(self.rows) if rows is None else rows, resolution)
         self._require_all()
@@ -404,7 +541,17 @@ class Askable(ABC):
             )
 
     def public_view(self) -> Askable:
-        """Return a view that charges nothing whatever is asked: this object, unless it is a session."""
+        """Return a view that charges nothing whatever is asked: this object, unless it is a session.
+
+        Returns
+        -------
+        Askable
+
+        Example
+        -------
+        >>> session.public_view().ask(hr.count(sex="F")).cost
+        0.0
+        """
         return self
 
     def associations(self, most: int = 20) -> Associations:
@@ -421,6 +568,11 @@ class Askable(ABC):
         Returns
         -------
         Associations
+
+        Raises
+        ------
+        InvalidInput
+            If ``most`` is not a whole number of at least 1.
 
         Example
         -------
@@ -456,6 +608,15 @@ class Askable(ABC):
         names : bool
             Say who was billed and when, if the ledger is durable. Names of analysts are theirs: leave them out of
             what is published.
+
+        Returns
+        -------
+        Report
+
+        Example
+        -------
+        >>> "spent" in session.report().json
+        True
         """
         certificate, answers = self.certificate, self._history.answers
         parts: tuple[Answer, ...] = ()

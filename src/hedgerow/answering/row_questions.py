@@ -30,6 +30,29 @@ class RowQuestions:
         """Return the yes/no answer of one random row, which is false with probability ``lies``.
 
         The session must be opened with ``rows=``.
+
+        Parameters
+        ----------
+        predicate : Query
+            A count: the question is whether the row satisfies it.
+        lies : float
+            The probability of a false answer, below one half.
+
+        Returns
+        -------
+        bool
+
+        Raises
+        ------
+        InvalidInput
+            If the session was opened without ``keep_rows=``.
+        BudgetExceeded
+            If the answer would cost more than is left.
+
+        Example
+        -------
+        >>> session.sample_yes_no(hr.count(sex="F"), lies=0.25) in (True, False)
+        True
         """
         with self._ledger.asking(predicate):
             return require_rows(self._sampling).sample_yes_no(predicate, lies)
@@ -37,11 +60,35 @@ class RowQuestions:
     def sample_yes_no_stream(
         self, predicate: Query, *, lies: float = 0.05, at_once: int | None = None
     ) -> Iterator[FlipInterval]:
-        """Estimate the fraction of rows that say yes from a stream of flips, more precisely with each flip taken.
+        """Estimate the fraction of rows that say yes from a stream of yes/no answers, more precisely with each one.
 
-        All intervals of one call hold together, so the caller may look at them to decide when to stop. ``at_once`` is
-        the number of flips between two intervals; by default it grows by a tenth of all flips so far. The session must
-        be opened with ``rows=``.
+        All intervals of one call hold together, so the caller may decide by them when to stop. The session must be opened
+        with ``keep_rows=``.
+
+        Parameters
+        ----------
+        predicate : Query
+            A count: the question is whether a row satisfies it.
+        lies : float
+            The probability of a false answer, below one half.
+        at_once : int, optional
+            The number of answers between two intervals. Default: a tenth of all answers so far.
+
+        Yields
+        ------
+        FlipInterval
+            The interval after each step.
+
+        Raises
+        ------
+        InvalidInput
+            If the session was opened without ``keep_rows=``.
+        BudgetExceeded
+            If the next answers would cost more than is left.
+
+        Example
+        -------
+        >>> first = next(session.sample_yes_no_stream(hr.count(sex="F"), lies=0.25, at_once=1))
         """
         return require_rows(self._sampling).count_stream(predicate, lies, at_once)
 

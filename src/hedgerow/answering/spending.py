@@ -90,6 +90,12 @@ class Spending:
         ------
         InvalidInput
             If they are no price.
+
+        Example
+        -------
+        >>> block.note_draft(0.1, 1e-10)
+        >>> block.draft_cost
+        (0.1, 1e-10)
         """
         if not (0 <= number(epsilon) < math.inf and 0 <= number(delta) < 1):
             raise InvalidInput(

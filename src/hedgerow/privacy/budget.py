@@ -119,6 +119,25 @@ class Budget:
 
         The number of rows that are kept depends on who is in the table, so it is private. The neighbours must therefore
         be "add-remove".
+
+        Parameters
+        ----------
+        rows_per_unit : int, optional
+            The number of rows of each person that are kept. Default: that of the budget.
+
+        Returns
+        -------
+        Budget
+
+        Raises
+        ------
+        InvalidInput
+            If the neighbours replace a row, or the number is missing or not that of the budget.
+
+        Example
+        -------
+        >>> hr.Budget(1.0, 1e-6, "add-remove").per_unit(3)
+        Budget(epsilon=1.0, delta=1e-06, neighbours='add-remove', rows_per_unit=3)
         """
         if self.neighbours != "add-remove":
             raise errors.InvalidInput(
@@ -166,7 +185,27 @@ class Budget:
         return ε, self.delta * share * (1 - 1e-12)
 
     def rho(self, slack: float = 0.0) -> float:
-        """Return the largest ρ for which ρ-zCDP for one row implies (ε, δ − slack)-DP for a person, rounded down."""
+        """Return the largest ρ for which ρ-zCDP for one row implies (ε, δ − slack)-DP for a person, rounded down.
+
+        Parameters
+        ----------
+        slack : float
+            The part of δ that is reserved for events that have a δ of their own.
+
+        Returns
+        -------
+        float
+
+        Raises
+        ------
+        InvalidInput
+            If δ is 0, or the slack is not below it.
+
+        Example
+        -------
+        >>> round(hr.Budget(1.0, 1e-6).rho(), 4)
+        0.0244
+        """
         if self.pure:
             raise errors.InvalidInput("delta must be above 0 to count in rho. Found 0. Use epsilon, or give a delta.")
         if not 0 <= slack < self.delta:
@@ -185,7 +224,23 @@ class Budget:
     def epsilon_of_rows(self, epsilon: float, rho: float, delta: float, planned: float = 0.0) -> float:
         """Return the ε of a person at this δ, given the losses of one row: kε, or k²ρ converted.
 
-        ``plan_noise`` is Δ²/2σ² of the planned noise, which is not part of ``rho``.
+        Parameters
+        ----------
+        epsilon, rho : float
+            The losses of one row.
+        delta : float
+            The δ of the statement.
+        planned : float
+            Δ²/2σ² of the planned noise, which is not part of ``rho``.
+
+        Returns
+        -------
+        float
+
+        Example
+        -------
+        >>> round(hr.Budget(1.0, 1e-6).epsilon_of_rows(0.5, 0.01, 1e-6), 2)
+        0.5
         """
         k = self.rows_per_unit
         if planned > 0:
@@ -193,7 +248,28 @@ class Budget:
         return k * epsilon if self.pure else min(k * epsilon, epsilon_of_rho(k**2 * rho, delta))
 
     def cost(self, event: Event) -> float:
-        """Return the cost of an event in the currency. It is infinite if the currency cannot pay for the event."""
+        """Return the cost of an event in the currency. It is infinite if the currency cannot pay for the event.
+
+        Parameters
+        ----------
+        event : Event
+            The draw that is planned.
+
+        Returns
+        -------
+        float
+
+        Raises
+        ------
+        InvalidInput
+            If the event is of an unknown kind, or does not suit the neighbours.
+
+        Example
+        -------
+        >>> from hedgerow.privacy.events import Gaussian
+        >>> hr.Budget(1.0, 1e-6).cost(Gaussian(sensitivity=1.0, sigma=10.0, grid=2.0**-10)) < 0.01
+        True
+        """
         if type(event) not in events.KINDS.values():
             raise errors.InvalidInput(
                 f"event must be one of {', '.join(events.KINDS)}. Found {type(event).__name__}. "
@@ -240,6 +316,24 @@ class Budget:
         the event: either all noise is planned or none is. The grid may be finer than the event's, so that values on the
         event's grid remain unrounded. ``finest`` is the finest grid on which the largest values can still be
         represented. Where σ is hardly larger than ``finest``, the grid is still small enough for a few steps in σ.
+
+        Parameters
+        ----------
+        event : Gaussian
+            The noise without planning.
+        share : float
+            The share of the budget that is set aside for planned noise.
+        finest : float
+            The finest grid on which the largest values can be represented.
+
+        Returns
+        -------
+        Planned or None
+
+        Example
+        -------
+        >>> hr.Budget(1.0, 0.0).plan_noise(None, share=0.5) is None
+        True
         """
         if self.pure or share <= 0 or self._price(share) > MOST_PRICE:
             return None
@@ -251,25 +345,90 @@ class Budget:
     # Sensitivities, in rows: the largest change of a statistic between neighbouring tables.
 
     def linear(self) -> float:
-        """Return the sensitivity of a query that sums q(row), with q in [0, 1]."""
+        """Return the sensitivity of a query that sums q(row), with q in [0, 1].
+
+        Returns
+        -------
+        float
+            In rows.
+
+        Example
+        -------
+        >>> hr.Budget(1.0, 1e-6).linear()
+        1.0
+        """
         return 1.0
 
     def bounded_sum(self, bound: float) -> float:
-        """Return the sensitivity of a query that sums u(row), with |u| <= bound."""
+        """Return the sensitivity of a query that sums u(row), with |u| <= bound.
+
+        Parameters
+        ----------
+        bound : float
+            The largest |u(row)|.
+
+        Returns
+        -------
+        float
+
+        Raises
+        ------
+        InvalidInput
+            If the bound is not positive.
+
+        Example
+        -------
+        >>> hr.Budget(1.0, 1e-6).bounded_sum(10.0), hr.Budget(1.0, 1e-6, "add-remove").bounded_sum(10.0)
+        (20.0, 10.0)
+        """
         return self._twice_if_replaced(positive("bound", bound))
 
     def marginal_l1(self) -> float:
-        """Return the ℓ1 sensitivity of a whole table of counts, each row in one cell."""
+        """Return the ℓ1 sensitivity of a whole table of counts, each row in one cell.
+
+        Returns
+        -------
+        float
+
+        Example
+        -------
+        >>> hr.Budget(1.0, 1e-6).marginal_l1()
+        2.0
+        """
         return self._twice_if_replaced(1.0)
 
     def marginal_l2(self) -> float:
-        """Return the ℓ2 sensitivity of a whole table of counts, each row in one cell."""
+        """Return the ℓ2 sensitivity of a whole table of counts, each row in one cell.
+
+        Returns
+        -------
+        float
+
+        Example
+        -------
+        >>> hr.Budget(1.0, 1e-6, "add-remove").marginal_l2()
+        1.0
+        """
         return math.sqrt(2.0) if self.neighbours == "replace" else 1.0
 
     def residual_l2(self, sizes: Sequence[int]) -> float:
         """Return the ℓ2 sensitivity of the centered table of counts on attributes of these sizes.
 
         See docs/proofs/residuals.md.
+
+        Parameters
+        ----------
+        sizes : sequence of int
+            The number of cells of each attribute.
+
+        Returns
+        -------
+        float
+
+        Example
+        -------
+        >>> round(hr.Budget(1.0, 1e-6).residual_l2([2]), 4)
+        1.4142
         """
         return self.tensor_l2([Contribution.centered_bounds(m) for m in sizes])
 
@@ -279,27 +438,88 @@ class Budget:
         A row has a squared norm of at most Π ``square``. Two different rows have an inner product of Π c_a, where c_a
         is ``square`` of the attributes on which they agree, and lies between ``least`` and ``most`` of those on which
         they differ. Such a product is smallest at the ends of these intervals (docs/proofs/residuals.md).
+
+        Parameters
+        ----------
+        contributions : sequence of Contribution
+            Bounds on the factor of each attribute.
+
+        Returns
+        -------
+        float
+
+        Example
+        -------
+        >>> from hedgerow.privacy.budget import Contribution
+        >>> round(hr.Budget(1.0, 1e-6).tensor_l2([Contribution.centered_bounds(2)]), 4)
+        1.4142
         """
         return self.joint_l2(contributions, [range(len(contributions))], [1.0])
 
     def joint_l2(
         self, contributions: Sequence[Contribution], sets: Sequence[Sequence[int]], weights: Sequence[float]
     ) -> float:
-        """Return the ℓ2 sensitivity of several such sums that are released together.
+        """Return the ℓ2 sensitivity of several such sums that are released together (docs/proofs/residuals.md).
 
-        ``sets`` gives the positions of each sum's attributes among ``contributions``. The square of what is released
-        is multiplied by ``weights`` (docs/proofs/residuals.md).
+        Parameters
+        ----------
+        contributions : sequence of Contribution
+            Bounds on the factor of each attribute.
+        sets : sequence of sequences of int
+            The positions of each sum's attributes among ``contributions``.
+        weights : sequence of float
+            A factor for each sum, by which the square of the released values is multiplied.
+
+        Returns
+        -------
+        float
+
+        Example
+        -------
+        >>> from hedgerow.privacy.budget import Contribution
+        >>> round(hr.Budget(1.0, 1e-6).joint_l2([Contribution.centered_bounds(2)], [[0]], [1.0]), 4)
+        1.4142
         """
         if self.neighbours == "add-remove":
             return math.sqrt(own_square(contributions, sets, weights))
         return math.sqrt(apart_square(contributions, sets, weights))
 
     def marginal_distance(self) -> float:
-        """Return the sensitivity of the ℓ1 distance between a table of counts and a fixed table."""
+        """Return the sensitivity of the ℓ1 distance between a table of counts and a fixed table.
+
+        Returns
+        -------
+        float
+
+        Example
+        -------
+        >>> hr.Budget(1.0, 1e-6).marginal_distance()
+        2.0
+        """
         return self._twice_if_replaced(1.0)
 
     def gradient(self, lipschitz: float) -> float:
-        """Return the ℓ2 sensitivity of a sum of gradients, each of norm at most ``lipschitz``."""
+        """Return the ℓ2 sensitivity of a sum of gradients, each of norm at most ``lipschitz``.
+
+        Parameters
+        ----------
+        lipschitz : float
+            The largest norm of the gradient of one row.
+
+        Returns
+        -------
+        float
+
+        Raises
+        ------
+        InvalidInput
+            If the bound is not positive.
+
+        Example
+        -------
+        >>> hr.Budget(1.0, 1e-6).gradient(1.0)
+        2.0
+        """
         return self._twice_if_replaced(positive("lipschitz", lipschitz))
 
     def _twice_if_replaced(self, one: float) -> float:

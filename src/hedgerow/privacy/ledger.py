@@ -128,11 +128,36 @@ class Balance:
         return self._parts.filter.spent_epsilon
 
     def dp_event(self) -> Any:
-        """Return the recorded events in dp-accounting's form (see ``conversion.dp_events``)."""
+        """Return the recorded events in dp-accounting's form (see ``conversion.dp_events``).
+
+        Returns
+        -------
+        dp_accounting.DpEvent
+
+        Example
+        -------
+        >>> event = hr.Accountant(hr.Budget(1.0, 1e-6)).dp_event()
+        """
         return self._parts.filter.dp_event()
 
     def affords(self, *planned: Event) -> bool:
-        """Return True if all these events together would pass the filter."""
+        """Return True if all these events together would pass the filter.
+
+        Parameters
+        ----------
+        *planned : Event
+            The draws that are planned.
+
+        Returns
+        -------
+        bool
+
+        Example
+        -------
+        >>> from hedgerow.privacy.events import Laplace
+        >>> hr.Accountant(hr.Budget(1.0, 0.0)).affords(Laplace(sensitivity=1.0, scale=2.0, grid=1.0))
+        True
+        """
         return self._parts.filter.affords(*planned)
 
 
@@ -167,13 +192,32 @@ class Ledger(Balance, NotCopyable):
         return tuple(event for entry in self._parts.log.entries for event in entry.events)
 
     def entries(self) -> Sequence[Entry]:
-        """Return every entry so far, in order."""
+        """Return every entry so far, in order.
+
+        Returns
+        -------
+        sequence of Entry
+
+        Example
+        -------
+        >>> hr.Accountant(hr.Budget(1.0, 1e-6)).entries()
+        ()
+        """
         return tuple(self._parts.log.entries)
 
     def authors(self) -> Sequence[tuple[str, float]]:
         """Return, for every entry, the analyst who was billed and the time in seconds since 1970.
 
         Returns nothing for a ledger in memory, which keeps neither.
+
+        Returns
+        -------
+        sequence of tuples
+
+        Example
+        -------
+        >>> hr.Accountant(hr.Budget(1.0, 1e-6)).authors()
+        ()
         """
         return ()
 
@@ -188,7 +232,17 @@ class Ledger(Balance, NotCopyable):
         return self._parts.answer_log
 
     def answers(self) -> Sequence[tuple[Any, Any]]:
-        """Return every answered question with its answer, in order."""
+        """Return every answered question with its answer, in order.
+
+        Returns
+        -------
+        sequence of tuples
+
+        Example
+        -------
+        >>> hr.Accountant(hr.Budget(1.0, 1e-6)).answers()
+        ()
+        """
         return self._parts.answer_log.answers()
 
     @property
@@ -203,22 +257,67 @@ class Ledger(Balance, NotCopyable):
 
         A mechanism holds the lock for a whole question, so that nothing comes between the steps in which it reads,
         compares, charges, draws and remembers. The context can be nested. A forked process is refused.
+
+        Returns
+        -------
+        context manager
+
+        Example
+        -------
+        >>> ledger = hr.Accountant(hr.Budget(1.0, 1e-6))
+        >>> with ledger.exclusively():
+        ...     spent = ledger.spent
         """
         return self._turn
 
     @contextlib.contextmanager
     def on_behalf_of(self, analyst: str) -> Iterator[None]:
-        """Hold the lock and bill to this analyst meanwhile. A ledger in memory keeps no names, so it ignores them."""
+        """Hold the lock and bill to this analyst meanwhile. A ledger in memory keeps no names, so it ignores them.
+
+        Parameters
+        ----------
+        analyst : str
+            The name to bill.
+
+        Yields
+        ------
+        None
+
+        Example
+        -------
+        >>> with hr.Accountant(hr.Budget(1.0, 1e-6)).on_behalf_of("ana"):
+        ...     pass
+        """
         with self.exclusively():
             yield
 
     def share_turn(self, other: Ledger) -> None:
-        """Share one lock with another ledger, so that threads take turns in both together."""
+        """Share one lock with another ledger, so that threads take turns in both together.
+
+        Parameters
+        ----------
+        other : Ledger
+            The ledger whose lock is shared.
+
+        Example
+        -------
+        >>> hr.Accountant(hr.Budget(1.0, 1e-6)).share_turn(hr.Accountant(hr.Budget(1.0, 1e-6)))
+        """
         self._turn.share(other._turn)
 
     @contextlib.contextmanager
     def closed(self) -> Iterator[None]:
-        """Refuse every charge while a function sees private values, so that its behavior cannot show in the ledger."""
+        """Refuse every charge while a function sees private values, so that its behavior cannot show in the ledger.
+
+        Yields
+        ------
+        None
+
+        Example
+        -------
+        >>> with hr.Accountant(hr.Budget(1.0, 1e-6)).closed():
+        ...     pass
+        """
         with self.exclusively(), self._parts.cashier.alone():
             yield
 
@@ -229,6 +328,23 @@ class Ledger(Balance, NotCopyable):
         """Open the bill of one question.
 
         It collects all charges until the context ends, and their entries name the question.
+
+        Parameters
+        ----------
+        question : optional
+            The question, noted in the entries.
+
+        Yields
+        ------
+        Bill
+
+        Example
+        -------
+        >>> ledger = hr.Accountant(hr.Budget(1.0, 1e-6))
+        >>> with ledger.asking("a question") as bill:
+        ...     pass
+        >>> bill.cost
+        0.0
         """
         with self.exclusively(), self._parts.bills.open_bill(question) as bill:
             yield bill
@@ -238,6 +354,21 @@ class Ledger(Balance, NotCopyable):
         """Hold the lock, and refuse charges meanwhile that exceed ``most`` together.
 
         It limits a purchase to the price that was agreed: some prices are those of a first step.
+
+        Parameters
+        ----------
+        most : float
+            The largest sum of charges, in the budget's currency.
+
+        Yields
+        ------
+        Bill
+
+        Example
+        -------
+        >>> ledger = hr.Accountant(hr.Budget(1.0, 1e-6))
+        >>> with ledger.spending_at_most(0.001):
+        ...     pass
         """
         with self.exclusively(), self._parts.bills.open_bill(None, most) as bill:
             yield bill
@@ -247,8 +378,36 @@ class Ledger(Balance, NotCopyable):
     ) -> Receipt:
         """Charge all the events or none, and return the receipt from which to draw them.
 
-        What was charged is spent, drawn or not. With ``keep=False`` the drawn values are not recorded, because they are
-        large and useless by themselves. The caller then records the result with ``record``.
+        What was charged is spent, drawn or not.
+
+        Parameters
+        ----------
+        *planned : Event
+            The draws.
+        why : str
+            The purpose, for the entry.
+        about : mapping, optional
+            Public facts about the draws, for the entry.
+        keep : bool
+            False if the drawn values are not to be recorded, because they are large and useless by themselves. The
+            caller then records the result with ``record``.
+
+        Returns
+        -------
+        Receipt
+
+        Raises
+        ------
+        BudgetExceeded
+            If the events cost more than is left.
+
+        Example
+        -------
+        >>> from hedgerow.privacy.events import Laplace
+        >>> ledger = hr.Accountant(hr.Budget(1.0, 0.0))
+        >>> receipt = ledger.charge(Laplace(sensitivity=1.0, scale=2.0, grid=1.0), why="an example")
+        >>> ledger.spent
+        0.5
         """
         cashier, bills = self._parts.cashier, self._parts.bills
         costs = cashier.costs(planned)
@@ -263,46 +422,141 @@ class Ledger(Balance, NotCopyable):
         """Record a value that came out of the receipt's draws. From now on the value is public.
 
         ``private`` is False where the noise came from a seed.
+
+        Parameters
+        ----------
+        receipt : Receipt
+            The receipt of the charge.
+        released : object
+            The value. It is public from now on.
+        private : bool
+            False if the noise came from a seed.
+
+        Raises
+        ------
+        InvalidInput
+            If the receipt is of another ledger, or was recorded before.
+
+        Example
+        -------
+        >>> from hedgerow.privacy.events import Laplace
+        >>> ledger = hr.Accountant(hr.Budget(1.0, 0.0))
+        >>> receipt = ledger.charge(Laplace(sensitivity=1.0, scale=2.0, grid=1.0), keep=False)
+        >>> ledger.record(receipt, 12.0)
         """
         with self.exclusively():
             self._parts.cashier.record(receipt, released, private)
 
     def mark_guard_used(self) -> None:
-        """Note that an open guard round was compared (see ``AnswerLog.mark_guard_used``)."""
+        """Note that an open guard round was compared (see ``AnswerLog.mark_guard_used``).
+
+        Example
+        -------
+        >>> hr.Accountant(hr.Budget(1.0, 1e-6)).mark_guard_used()
+        """
         self._parts.answer_log.mark_guard_used()
 
     # Opening a session
 
     def opening(self) -> contextlib.AbstractContextManager[None]:
-        """Return a context manager for opening a session: no other process opens or charges meanwhile."""
+        """Return a context manager for opening a session: no other process opens or charges meanwhile.
+
+        Returns
+        -------
+        context manager
+
+        Example
+        -------
+        >>> with hr.Accountant(hr.Budget(1.0, 1e-6)).opening():
+        ...     pass
+        """
         return contextlib.nullcontext()
 
     def begin_replay(self) -> None:
-        """Begin an opening. Charges that an interrupted opening paid for are met, and not billed again."""
+        """Begin an opening. Charges that an interrupted opening paid for are replayed, and not billed again.
+
+        Example
+        -------
+        >>> ledger = hr.Accountant(hr.Budget(1.0, 1e-6))
+        >>> ledger.begin_replay()
+        >>> ledger.end_replay()
+        ()
+        """
         with self.exclusively():
             self._parts.replay.begin()
 
     def end_replay(self) -> tuple[Entry, ...]:
-        """End the opening and return the earlier entries that it did not meet. From now on every charge is new."""
+        """End the opening and return the earlier entries that it did not replay. From now on every charge is new.
+
+        Returns
+        -------
+        tuple of Entry
+
+        Example
+        -------
+        >>> ledger = hr.Accountant(hr.Budget(1.0, 1e-6))
+        >>> ledger.begin_replay()
+        >>> ledger.end_replay()
+        ()
+        """
         with self.exclusively():
             return self._parts.replay.end()
 
     # Other blocks and other processes (docs/proofs/blocks.md)
 
     def of_block(self, name: str, place: int, budget: Budget, binding: Callable[[], Any]) -> Ledger:
-        """Make or resume the account of the ``place``-th appended block of rows.
+        """Make or resume the account of an appended block of rows.
 
-        ``binding`` returns the record by which a durable ledger recognizes its table.
+        Parameters
+        ----------
+        name : str
+            The name of the block.
+        place : int
+            The number of the block, in the order of appending.
+        budget : Budget
+            The budget of the block.
+        binding : callable
+            A function that returns the record by which a durable ledger recognizes the block's table.
+
+        Returns
+        -------
+        Ledger
+
+        Example
+        -------
+        >>> ledger = hr.Accountant(hr.Budget(1.0, 1e-6))
+        >>> ledger.of_block("february", 2, hr.Budget(0.5, 1e-6), binding=lambda: None).budget.epsilon
+        0.5
         """
         return Accountant(budget)
 
     def sync(self) -> None:
-        """Read the charges of other processes now, before a charge that must succeed, and not only at that charge."""
+        """Read the charges of other processes now, before a charge that must succeed, and not only at that charge.
+
+        Example
+        -------
+        >>> hr.Accountant(hr.Budget(1.0, 1e-6)).sync()
+        """
 
     def retry_when_behind(self, learn: Callable[[Sequence[Entry]], None], ask: Callable[[], Asked]) -> Asked:
-        """Return ``ask()``.
+        """Ask, and ask again if other processes have charged in the meantime.
 
-        If other processes have charged in the meantime, ``learn`` from their entries and ask again.
+        Parameters
+        ----------
+        learn : callable
+            A function that learns from the entries of other processes.
+        ask : callable
+            The question, without arguments.
+
+        Returns
+        -------
+        object
+            The result of ``ask``.
+
+        Example
+        -------
+        >>> hr.Accountant(hr.Budget(1.0, 1e-6)).retry_when_behind(lambda entries: None, lambda: 3)
+        3
         """
         return ask()
 
@@ -333,6 +587,12 @@ class Accountant(Ledger):
     ------
     InvalidInput
         If ``budget`` is no Budget, or if an earlier entry does not fit it.
+
+    Example
+    -------
+    >>> ledger = hr.Accountant(hr.Budget(1.0, 1e-6))
+    >>> ledger.spent, ledger.budget.epsilon
+    (0.0, 1.0)
     """
 
     def __init__(
