@@ -12,8 +12,6 @@ from mutant import Mutant
 from mutant_operators import OPERATORS, Site
 from mutant_runs import BROKEN, CAUGHT, NOT_RUN, NOT_SETTLED, OUT_OF_TIME, SURVIVED, Verdict
 
-from hedgerow.research.pages import short_lines
-
 HEAD = """# Mutants
 
 `make mutants` writes this page. It makes small changes to the library and checks that the tests notice them.
@@ -33,6 +31,8 @@ def renewed(
     draws = {int(seed): text for seed, text in zip(others[::2], others[1::2], strict=True)} | dict(fresh)
     parts = [HEAD, catalogue or first.removeprefix(HEAD), MARK, operators or second]
     parts += [f"<!-- fresh {seed} -->\n{draws[seed]}" for seed in sorted(draws)]
+    from hedgerow.research.pages import short_lines  # not above: whoever runs the tests imports this file first
+
     page.write_text(short_lines("".join(parts)))
 
 

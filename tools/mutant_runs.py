@@ -30,6 +30,7 @@ HEAVY = (
 SERVER.set_forkserver_preload(HEAVY.split())
 CAUGHT, SURVIVED, NOT_SETTLED = "caught", "survived", "not settled"
 OUTCOMES = {0: SURVIVED, 1: CAUGHT}  # of pytest's status; any other settles nothing
+IMPORTED = 70  # status if the package was imported before the tests
 OUT_OF_TIME = "out of time"
 CRASHED = "the tests end by a signal"
 NOT_RUN = "not run yet"
@@ -105,6 +106,8 @@ def _pytest(src: str, tests: Sequence[str], jobs: int, scratch: str, work: int) 
     os.environ["HEDGEROW_NO_SHRINKING"] = "1"
     sys.path.insert(0, src)
     os.chdir(ROOT)
+    if "hedgerow" in sys.modules:  # the package without the change, of which every test would pass
+        sys.exit(IMPORTED)
     import pytest
 
     gc.freeze()  # what was there before the tests is not looked through again and again

@@ -139,8 +139,11 @@ def said(answer: hr.Answer) -> list[Any]:
     return [np.asarray(answer.value).tobytes().hex(), np.asarray(answer.error, dtype=float).tolist()]
 
 
-def live(url: str, log: Log, at: int, guard: float) -> None:
-    """Ask again what was answered, then the rest of the script. Killed at step ``at``."""
+def live(url: str, log: Log, at: int, guard: float, group: int = 1) -> None:
+    """Ask again what was answered, then the rest of the script. Killed at step ``at``.
+
+    So many questions of a ``group`` wait for the disk together, and are answered after that.
+    """
     answered = {index: heard for what, index, *heard in (e for e in log.read() if e[0] == "answered")}
     Fate(log, at).take_hold()
     snapshots.EVERY = 3  # so that there are snapshots to be killed at
@@ -153,10 +156,16 @@ def live(url: str, log: Log, at: int, guard: float) -> None:
         elif index not in answered:
             log.write("answered", index, *said(answer))
 
-    for index, (query, within) in enumerate(script()):
-        with contextlib.suppress(hr.BudgetExceeded):
-            heard(index, session.ask(query, within=within))
-        if index == 4:
+    asked = list(enumerate(script()))
+    for start in range(0, len(asked), group):
+        answers = {}
+        with session.ledger.committing_once() if group > 1 else contextlib.nullcontext():
+            for index, (query, within) in asked[start : start + group]:
+                with contextlib.suppress(hr.BudgetExceeded):
+                    answers[index] = session.ask(query, within=within)
+        for index, answer in answers.items():
+            heard(index, answer)
+        if start <= 4 < start + group:
             for number, answer in enumerate(session.ask_all(MANY)):
                 heard(100 + number, answer)
     log.write("finished")
@@ -191,23 +200,22 @@ class Lives:
         """So many kills, at steps all over a life; each ledger until its script is done, or a dozen lives."""
         turn = ledgers = 0
         while self.kills.total() < wanted:
-            url, guard = (
-                self.fresh(),
-                (0.15, 0.0)[ledgers % 2],
-            )  # without a guard most answers are not written, but had again
+            url = self.fresh()
+            guard = (0.15, 0.0)[ledgers % 2]  # without a guard most answers are not written, but had again
+            group = (1, 3, 3, 1)[ledgers % 4]
             ledgers += 1
             with tempfile.TemporaryDirectory() as folder:
                 log = Log(Path(folder) / "log")
                 for life in range(12):
                     turn += 1
                     room = span if life == 0 else span // 3
-                    done = self._live(url, log, 1 + turn * stride % room, guard)
+                    done = self._live(url, log, 1 + turn * stride % room, guard, group)
                     self.check(url, log)
                     if done or self.kills.total() >= wanted:
                         break
 
-    def _live(self, url: str, log: Log, at: int, guard: float) -> bool:
-        child = in_a_process(lambda: live(url, log, at, guard), log)
+    def _live(self, url: str, log: Log, at: int, guard: float, group: int) -> bool:
+        child = in_a_process(lambda: live(url, log, at, guard, group), log)
         _, status = os.waitpid(child, 0)
         told = log.read()
         assert not [e for e in told if e[0] == "failed"], told[-1][1]

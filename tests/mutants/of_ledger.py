@@ -7,6 +7,7 @@ from mutant import Writer
 DURABLE = "ledger/test_durable.py::test_"
 TROUBLE = "ledger/test_trouble.py::test_"
 LEDGERS = "privacy/test_ledgers.py::test_"
+GROUPS = "ledger/test_groups.py::test_"
 MOVED = "ledger/test_moved_ledgers.py::test_"
 
 ledger = Writer("ledgers", "ledger/")
@@ -152,12 +153,12 @@ ledger(
 )  # fmt: skip
 ledger(
     "G28", "stored_answers.py::StoredAnswerLog.at_once", "answers of a guard that are given together are not written",
-    "                if self._index.has_compared:  # write before any of the answers is given\n", "                if not self._index.waits:\n",
+    "if self._index.has_compared and not self._chain.is_in_group:", "if not self._index.waits:",
     DURABLE + "answers_of_a_guard_that_are_given_together_are_written_together_before_they_are_given",
 )  # fmt: skip
 ledger(
     "G29", "stored_answers.py::StoredAnswerLog.write_left_over", "an answer that could not be written is repeated, and lost with its process",
-    "        if self._index.has_compared and not self._is_at_once:", "        if self._chain.is_broken and not self._is_at_once:",
+    "if self._index.has_compared and not self._is_at_once and not self._chain.is_in_group:", "if self._chain.is_broken:",
     TROUBLE + "an_answer_that_could_not_be_written_is_neither_given_nor_repeated[True]",
 )  # fmt: skip
 ledger(
@@ -224,6 +225,22 @@ ledger(
     "G42", "caps.py::CappedFilter.admit", "nobody is held to a cap",
     "self._caps.require(planned, costs, cost)", "pass",
     "privacy/test_filters.py::test_a_cap_limits_a_project_as_a_whole_and_openings_are_on_nobodys_cap",
+)  # fmt: skip
+
+ledger(
+    "G43", "shared_chain.py::SharedChain.end_group", "a group of purchases is given without waiting for the disk",
+    "self.is_in_group = False", "pass",
+    GROUPS + "a_group_of_purchases_waits_for_the_disk_once_and_is_otherwise_like_one_after_the_other[SQLite]",
+)  # fmt: skip
+ledger(
+    "G44", "log.py::StoredLog.write", "answers of a group can be read by others before its charges are on the disk",
+    "kind != replay.ANSWERS and not self._chain.is_off_disk", "kind != replay.ANSWERS",
+    GROUPS + "no_answer_of_a_group_is_in_the_database_before_all_of_it_is_on_the_disk",
+)  # fmt: skip
+ledger(
+    "G45", "log.py::StoredLog.end_group", "after a group that may not be on the disk, its session goes on",
+    "self._commit(replay.ANSWERS, self._index.body)", "self.write(replay.ANSWERS, self._index.body)",
+    GROUPS + "a_group_whose_end_is_not_written_gives_nothing_and_charges_nothing_more",
 )  # fmt: skip
 
 LEDGER_MUTANTS = ledger.mutants

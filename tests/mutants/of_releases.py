@@ -64,7 +64,7 @@ releases(
 )  # fmt: skip
 
 releases(
-    "RF11", "replica.py::public_state", "a worker is told the true number of rows where it is private",
+    "RF11", "replica.py::state_of_block", "a worker is told the true number of rows where it is private",
     'round(public.rows) if block.budget.neighbours == "replace" else None', "block.data.rows",
     "server/test_workers.py::test_a_worker_gets_the_number_of_rows_only_if_it_is_public",
 )  # fmt: skip

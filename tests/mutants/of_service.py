@@ -223,7 +223,8 @@ service(
 )  # fmt: skip
 service(
     "SV45", "../release_file/replica.py::public_state", "workers answer without the guard, whose bars they do not know",
-    'type(public) is not PracticalAnswers or getattr(block.engine, "guard", None) is not None', "type(public) is not PracticalAnswers",
+    'return None if getattr(block.engine, "guard", None) is not None else state_of_block(block, session.private)',
+    "return state_of_block(block, session.private)",
     "server/test_workers.py::test_a_session_whose_answers_may_depend_on_the_table_has_no_public_state",
 )  # fmt: skip
 FRONTS = "server/test_front_answers.py::"
@@ -262,6 +263,22 @@ service(
     "SV57", "answer_queue.py::AnswerQueue._has_asked", "beyond the limit of new questions, those of others are answered",
     "self._asked is not None and self._asked.knows(self.name, analyst, names)", "True",
     "server/test_workers.py::test_a_person_with_many_new_questions_waits_and_repeats_and_others_go_on",
+)  # fmt: skip
+
+service(
+    "SV58", "dataset.py::Job.run", "what was drawn is passed on though it may not be on the disk",
+    "is_on_disk = False", "is_on_disk = True",
+    "server/test_purchases.py::test_purchases_that_cannot_be_written_together_are_given_to_nobody",
+)  # fmt: skip
+service(
+    "SV59", "dataset.py::Dataset._make", "a purchase is billed to the first who waits",
+    "session.on_behalf_of(each.analyst)", "session.on_behalf_of(purchases[0].analyst)",
+    "server/test_purchases.py::test_waiting_purchases_of_several_people_wait_for_the_disk_once_and_have_their_own_bills",
+)  # fmt: skip
+service(
+    "SV60", "worker.py::_answers_of", "one refused question refuses those of others who wait with it",
+    "yield from _answers_of(replica, [queries], scale, resolution)", "yield type(refused)(str(refused))",
+    "server/test_workers.py::test_a_refused_or_a_large_question_takes_no_other_out_of_its_batch",
 )  # fmt: skip
 
 SERVICE = service.mutants

@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
+import pandas as pd
 import pytest
 import serving
 
@@ -22,7 +23,7 @@ from hedgerow.server.dataset import Dataset, charges_of, cost_since
 from hedgerow.server.journal import AnswerJournal
 from hedgerow.server.limits import Rate
 from hedgerow.server.messages import pack, unpack
-from hedgerow.server.pool import WorkerPool
+from hedgerow.server.pool import PASSED, WorkerPool, WorkerTurns
 from hedgerow.server.problems import Refusal
 from hedgerow.server.registry import ServiceRegistry
 from hedgerow.server.worker import WorkResult
@@ -301,6 +302,81 @@ def test_a_refusal_in_a_batch_of_several_people_is_that_persons_own(served: tupl
 
     first, second, third = service.run(all_of_them)
     assert isinstance(second, hr.InvalidInput) and len(first) == len(third) == 1
+
+
+def test_a_refused_or_a_large_question_takes_no_other_out_of_its_batch(served: tuple[Serving, Dataset]) -> None:
+    """Otherwise whoever asks badly, or much, sends the small questions of others to where they wait for fits."""
+    service, _ = served
+    wide = hr.Universe(a=hr.Integers(0, 199), b=hr.Integers(0, 199), c=hr.Integers(0, 49))
+    table = pd.DataFrame({name: [i % wide[name].size for i in range(500)] for name in wide.names})
+    turns: list[bool] = []
+    usual = service.pool.turn
+
+    def noted(*, is_heavy: bool, is_long: bool = False) -> Any:
+        turns.append(is_heavy)
+        return usual(is_heavy=is_heavy, is_long=is_long)
+
+    async def large() -> list[Any]:
+        other = Dataset("wide", hr.open(table, universe=wide, budget=hr.Budget(1.0, 1e-6)), 10, 10, service.pool)
+        asked = [[hr.count(a=(3, 7))], [hr.marginal("a", "b", "c")], [hr.count(nothing=1)], [hr.count(b=(3, 7))]]
+        found = await asyncio.gather(*(other.ask("ana", each) for each in asked), return_exceptions=True)
+        await other.close()
+        return found
+
+    service.pool.turn = noted  # type: ignore[method-assign]
+    try:
+        first, table_of_all, refused, last = service.run(large)
+    finally:
+        service.pool.turn = usual  # type: ignore[method-assign]
+    assert len(first) == len(last) == 1 and isinstance(refused, hr.InvalidInput)
+    assert table_of_all[0].value.shape == (200, 200, 50)
+    assert turns.count(True) == 1  # for the large table, and nothing else
+
+
+def test_the_result_of_a_statement_is_repeated_until_something_is_released(served: tuple[Serving, Dataset]) -> None:
+    service, dataset = served
+    statement = "SELECT sex, count(*) AS n FROM data WHERE smoker GROUP BY sex"
+    asked: list[str] = []
+    usual = dataset._do
+
+    async def noted(work: Any, *, is_heavy: bool) -> WorkResult:
+        asked.append(work[0])
+        return await usual(work, is_heavy=is_heavy)
+
+    dataset._do = noted  # type: ignore[method-assign]
+
+    def run(who: str) -> Any:
+        return service.run(lambda: dataset.compute(who, "run_sql", statement, 1_000, key=(statement, 1_000)))
+
+    first = run("ana")
+    assert run("ben") == first and asked == ["run_sql"]
+    bought = hr.count(sex="F", smoker=True)
+    answer = service.run(lambda: dataset.run("ana", lambda session: session.ask(bought, within=0.0025, scale="rows")))
+    assert answer.cost > 0
+    changed = run("ben")
+    assert asked == ["run_sql", "run_sql"]
+    assert (changed[1][0][1], first[1][0][1]) == (answer.value, first[1][0][1]) and changed != first
+
+
+def test_short_work_goes_before_long_work_which_is_not_forgotten() -> None:
+    async def order() -> list[str]:
+        turns, found = WorkerTurns(), list[str]()
+
+        async def take(name: str, *, is_long: bool) -> None:
+            async with turns.one(is_long=is_long):
+                found.append(name)
+                await asyncio.sleep(0)
+
+        async with turns.one(is_long=True):
+            names = [("long", True), *((f"short {i}", False) for i in range(PASSED + 2))]
+            tasks = [asyncio.create_task(take(name, is_long=is_long)) for name, is_long in names]
+            await asyncio.sleep(0)
+            tasks[1].cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        assert turns.are_free
+        return found
+
+    assert asyncio.run(order()) == [*(f"short {i}" for i in range(1, PASSED + 1)), "long", f"short {PASSED + 1}"]
 
 
 def test_the_meter_has_the_charge_of_a_refused_request(served: tuple[Serving, Dataset]) -> None:

@@ -4,6 +4,9 @@ charge   one line, committed; from here on it is spent, whatever happens
 draw     from the receipt
 record   one line with the released value, committed; only then does the draw return
 answer   one line, committed before the answer to a question that paid is given
+
+Several questions may wait for the disk together (``Durable.committing_once``): their lines are committed in this order, but
+only the last one, with all their answers, waits for the disk. The answers are given after that.
 """
 
 from __future__ import annotations
@@ -90,11 +93,12 @@ class StoredLog:
         """
         for _ in range(TRIALS):
             said = [(kind, body)]
-            if self._index.waits:
+            if self._index.waits and kind != replay.ANSWERS and not self._chain.is_off_disk:
                 said.insert(0, (replay.ANSWERS, self._index.body))
             try:
                 self._chain.append(said, snapshot)
-                self._index.forget_waiting()
+                if any(each == replay.ANSWERS for each, _ in said):
+                    self._index.forget_waiting()
                 return
             except Moved:
                 before = self._charges
@@ -105,6 +109,13 @@ class StoredLog:
             "Only the session that has the turn must charge. Found a charge of another process meanwhile, so the turn "
             "was lost. Nothing was released. Open the session again."
         )
+
+    def end_group(self) -> None:
+        """Write the answers of a group of questions, and wait until they and every line before them are on the disk."""
+        self._chain.end_group()
+        if self._chain.is_off_disk:
+            self._chain.require_whole()
+            self._commit(replay.ANSWERS, self._index.body)
 
     # Other processes
 

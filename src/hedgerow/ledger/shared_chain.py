@@ -29,6 +29,8 @@ class SharedChain:
         """Make a chain of which nothing was read. ``is_bound`` says whether its ledger belongs to a table."""
         self.store, self.block, self.author, self.is_bound = store, block, author, is_bound
         self.head, self.blocks, self._is_broken = Head(), list[str](), False
+        self.is_in_group, self.is_off_disk = False, False
+        """True while lines are written without waiting for the disk, and once one of them was."""
 
     def at(self, head: Head, blocks: list[str]) -> SharedChain:
         """Return the chain as read up to a head."""
@@ -119,7 +121,16 @@ class SharedChain:
         """Write lines after the last one that was read. Raises Moved if another process has written meanwhile."""
         who = self.author.who
         lines = [(chain.now(), who, self.own(kind), body) for kind, body in said]
-        self.head = self.store.append(lines, self.head, snapshot)
+        self.head = self.store.append(lines, self.head, snapshot, durable=not self.is_in_group)
+        self.is_off_disk = self.is_in_group
+
+    def begin_group(self) -> None:
+        """Write lines without waiting for the disk from now on. The first line after ``end_group`` waits for all of them."""
+        self.is_in_group = True
+
+    def end_group(self) -> None:
+        """Wait for the disk again with every line."""
+        self.is_in_group = False
 
     def append_anywhere(self, kind: str, body: str, *, durable: bool) -> None:
         """Write a line after whatever is there. Unless ``durable``, do not wait for the disk."""

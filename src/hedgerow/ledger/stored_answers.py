@@ -80,10 +80,13 @@ class StoredAnswerLog:
     def note(self, question: Any, answer: Any) -> None:
         """Store an answer.
 
-        An answer that was paid for, or that rests on a guard's comparison, is written at once. Others wait.
+        An answer that was paid for, or that rests on a guard's comparison, is written at once. Others wait. So do all answers
+        of a group of questions that wait for the disk together.
         """
         with self._turn:
             self._index.add(question, answer)
+            if self._chain.is_in_group:
+                return
             paid = self._bills.has_charges
             if paid or self._index.is_full or (self._index.has_compared and not self._is_at_once):
                 self.flush(durable=paid)
@@ -101,7 +104,7 @@ class StoredAnswerLog:
                 yield
             finally:
                 self._is_at_once = False
-                if self._index.has_compared:  # write before any of the answers is given
+                if self._index.has_compared and not self._chain.is_in_group:  # write before any of the answers is given
                     self.flush(durable=False)
 
     def flush(self, *, durable: bool = True) -> None:
@@ -118,7 +121,7 @@ class StoredAnswerLog:
 
     def write_left_over(self) -> None:
         """Write an answer whose write failed: it must be written before it can be repeated."""
-        if self._index.has_compared and not self._is_at_once:
+        if self._index.has_compared and not self._is_at_once and not self._chain.is_in_group:
             self.flush(durable=False)
 
     def recall(self, question: Any) -> Any | None:

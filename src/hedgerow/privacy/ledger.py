@@ -270,6 +270,14 @@ class Ledger(Balance, NotCopyable):
         """
         return self._turn
 
+    def committing_once(self) -> contextlib.AbstractContextManager[None]:
+        """Return a context manager that holds the lock, and waits for the disk once, at its end, for all that it encloses.
+
+        Charges, draws and records have the order that they always have. Nothing that was drawn may leave the process before
+        the context has ended, and nothing at all if it ends with an exception.
+        """
+        return self.exclusively()
+
     @contextlib.contextmanager
     def on_behalf_of(self, analyst: str) -> Iterator[None]:
         """Hold the lock and bill to this analyst meanwhile. A ledger in memory keeps no names, so it ignores them.

@@ -15,10 +15,12 @@ from typing import Any, Protocol
 from hedgerow._memory import in_force, limit_memory
 from hedgerow._threads import one_thread
 from hedgerow.answering.answer_cache import AnswerCache
+from hedgerow.answering.askable import bind_questions
 from hedgerow.answering.blocks import Block
 from hedgerow.engine.practical.public import PracticalAnswers, practical_state, restore_practical
 from hedgerow.privacy.budget import Budget
 from hedgerow.query.bound import Bound, Estimate
+from hedgerow.query.counts import Query, Resolution
 from hedgerow.release_file.container import one_error, unpack
 from hedgerow.release_file.document import read_document
 from hedgerow.release_file.publication import Publication, PublishedBlock
@@ -67,13 +69,18 @@ def public_state(session: HasBlocks) -> PublicState | None:
     if len(session.blocks) != 1:
         return None
     (block,) = session.blocks.values()
+    return None if getattr(block.engine, "guard", None) is not None else state_of_block(block, session.private)
+
+
+def state_of_block(block: Block, is_private: bool) -> PublicState | None:
+    """Return all that was released about a block, or None in the theory profile. Its free answers may depend on more."""
     public = block.engine.public
-    if type(public) is not PracticalAnswers or getattr(block.engine, "guard", None) is not None:
+    if type(public) is not PracticalAnswers:
         return None
     with block.ledger.exclusively():
         rows = round(public.rows) if block.budget.neighbours == "replace" else None
         return PublicState(
-            block.data.universe, block.budget, block.spent, block.ledger.spent_epsilon, block.beta, session.private, rows,
+            block.data.universe, block.budget, block.spent, block.ledger.spent_epsilon, block.beta, is_private, rows,
             practical_state(public),
         )  # fmt: skip
 
@@ -166,6 +173,14 @@ class Replica:
         if self._cache is not None:
             for bound, estimate in pairs:
                 self._cache.adopt(bound, estimate)
+
+    def rehearse(self, query: Query, resolution: Resolution) -> None:
+        """Answer a question as if for the first time, and forget the answer. What it takes is public."""
+        assert self._published is not None
+        with limit_memory(self._limit), one_thread:
+            (bound,) = bind_questions([query], self._published.universe, resolution)
+            public: Any = self._published.blocks[0].public
+            bound.ask(public.afresh() if isinstance(public, PracticalAnswers) else public, None)
 
     def take_fresh(self) -> list[GivenAnswer]:
         """Return the answers of the last question that were not given before."""

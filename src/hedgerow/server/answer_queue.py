@@ -11,15 +11,14 @@ import contextlib
 import logging
 from abc import ABC, abstractmethod
 from collections import Counter, deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import islice
 from typing import Any, Literal, Protocol
 
 from hedgerow.answer import Answer
-from hedgerow.errors import HedgerowError
 from hedgerow.query.counts import Query
 from hedgerow.server.limits import Rate
+from hedgerow.server.messages import pack
 from hedgerow.server.pool import PublishedState, WorkerPool
 from hedgerow.server.problems import Refusal
 from hedgerow.server.questions import NAMES
@@ -32,8 +31,14 @@ PART = 100  # questions that are named before other requests have their turn
 DAY = 86_400.0
 MOST_NEW = 200_000  # questions that one person asks for the first time in a day
 REMEMBERED = 200_000  # answers that the service itself repeats
+RESULTS = 1_000  # results of statements and the like that the service itself repeats
+LARGEST_RESULT = 50_000  # bytes of such a result
 Scale = Literal["fraction", "rows"]
 Resolution = Literal["values", "bins"]
+
+
+Outcome = list[Answer] | BaseException | None
+"""Answers, a refusal, or None for a request that is heavy work."""
 
 
 class Meter:
@@ -82,7 +87,9 @@ class AnswerQueue(ABC):
         self._unanswered: Counter[str] = Counter()  # requests of each analyst that have no answer yet
         self._waiting: deque[WaitingRequest] = deque()
         self._draining: asyncio.Task[None] | None = None
+        self._aside: set[asyncio.Task[None]] = set()  # heavy requests that were taken out of their batch
         self._repeats: dict[tuple[str, Scale, Resolution], Answer] = {}
+        self._results: dict[tuple[Hashable, ...], Any] = {}  # of work whose result follows from the public state
         self._changes_of_repeats = 0  # how often they were forgotten
         self._new = Rate(new_a_day, seconds=DAY)  # questions that are new to their person
         self._heavy: dict[str, asyncio.Lock] = {}  # one piece of heavy work of each analyst at a time
@@ -106,7 +113,7 @@ class AnswerQueue(ABC):
                     ):  # such as too little time, which a question says again
                         await pool.do(worker, self.name, state, ("warm", ()))
 
-    async def _answer_elsewhere(self, batch: Sequence[WaitingRequest]) -> list[list[Answer] | BaseException]:
+    async def _answer_elsewhere(self, batch: Sequence[WaitingRequest]) -> Sequence[Outcome]:
         """Answer a batch where workers may not."""
         raise NotImplementedError
 
@@ -160,17 +167,29 @@ class AnswerQueue(ABC):
     def forget_repeats(self) -> None:
         """Answer repeated questions anew, because others may have better answers."""
         self._repeats.clear()
+        self._results.clear()
         self._changes_of_repeats += 1
 
-    async def compute(self, analyst: str, name: str, *arguments: Any, question: str = "") -> Any:
+    async def compute(
+        self, analyst: str, name: str, *arguments: Any, question: str = "", key: tuple[Hashable, ...] = ()
+    ) -> Any:
         """Do free work of ``worker`` in a worker process: ``run_sql``, ``synthesize`` or ``describe``.
 
         ``question`` is the name by which the person's next one like it is recognized, if whoever shows the result
-        counts it.
+        counts it. With a ``key``, which names work whose result follows from the public state, the result is repeated
+        from memory until that state changes.
         """
         self._require_new(analyst)
+        if key and (name, *key) in self._results:
+            return self._results[name, *key]
+        changes = self._changes_of_repeats
         with self.room(analyst):
-            return (await self._do_heavy(analyst, (name, arguments))).value
+            found = (await self._do_heavy(analyst, (name, arguments))).value
+        if key and changes == self._changes_of_repeats and len(pack(found)) <= LARGEST_RESULT:
+            self._results[name, *key] = found
+            if len(self._results) > RESULTS:
+                self._results.pop(next(iter(self._results)))
+        return found
 
     def count_new(self, analyst: str, count: int) -> None:
         """Count questions that a person asked for the first time.
@@ -219,7 +238,7 @@ class AnswerQueue(ABC):
         """Answer waiting requests until the queue is empty. A fault is the outcome of every request that it meets."""
         while self._waiting:
             batch = self._next_batch()
-            found: list[list[Answer] | BaseException]
+            found: Sequence[Outcome]
             try:
                 answer = self._answer_in_workers if self.is_published else self._answer_elsewhere
                 found = await answer(batch)
@@ -227,12 +246,12 @@ class AnswerQueue(ABC):
                 LOG.error("dataset %s: %s", self.name, type(fault).__name__)
                 found = [RuntimeError("a batch was not answered") for _ in batch]
             for asked, outcome in zip(batch, found, strict=True):
-                if asked.promise.done():  # its request was given up
-                    continue
-                if isinstance(outcome, BaseException):
-                    asked.promise.set_exception(outcome)
+                if outcome is None:
+                    task = asyncio.create_task(self._answer_heavy(asked))
+                    self._aside.add(task)
+                    task.add_done_callback(self._aside.discard)
                 else:
-                    asked.promise.set_result(outcome)
+                    _settle(asked.promise, outcome)
 
     def _next_batch(self) -> list[WaitingRequest]:
         """Take requests in their order until they have enough questions; other work then has its turn."""
@@ -245,37 +264,42 @@ class AnswerQueue(ABC):
                 questions += len(first.queries)
         return batch
 
-    async def _answer_in_workers(self, batch: Sequence[WaitingRequest]) -> list[list[Answer] | BaseException]:
-        """Answer a batch in the worker for light work. Each request gets its answers, or its own refusal."""
-        outcomes: dict[int, list[Answer] | BaseException] = {}
+    async def _answer_in_workers(self, batch: Sequence[WaitingRequest]) -> list[Outcome]:
+        """Answer a batch in the worker for light work. Each request gets its answers, or its own refusal.
+
+        One that is refused delays no other: the worker answers the others by themselves. Heavy ones have their own turns.
+        """
+        outcomes: dict[int, Outcome] = {}
         kinds: dict[tuple[Scale, Resolution], list[WaitingRequest]] = {}
         for asked in batch:
             kinds.setdefault((asked.scale, asked.resolution), []).append(asked)
         for alike in kinds.values():
-            together = await self._outcome_of(alike[0], [q for asked in alike for q in asked.queries], is_heavy=False)
-            if not isinstance(together, BaseException):
-                answers = iter(together)
-                outcomes |= {id(asked): list(islice(answers, len(asked.queries))) for asked in alike}
-            elif len(alike) == 1 and isinstance(together, HedgerowError):
-                outcomes[id(alike[0])] = together
-            else:
-                for asked in alike:  # what was too much for all together may be heavy by itself
-                    outcomes[id(asked)] = await self._outcome_of(asked, asked.queries, is_heavy=True)
+            try:
+                found = await self._ask_each(alike, is_heavy=False)
+            except Exception:  # what was too much for all together may be heavy by itself
+                found = [None] * len(alike)
+            outcomes |= {id(asked): outcome for asked, outcome in zip(alike, found, strict=True)}
         return [outcomes[id(asked)] for asked in batch]
 
-    async def _outcome_of(
-        self, like: WaitingRequest, queries: Sequence[Query], *, is_heavy: bool
-    ) -> list[Answer] | BaseException:
+    async def _ask_each(self, alike: Sequence[WaitingRequest], *, is_heavy: bool) -> list[Outcome]:
+        work = ("ask_each", ([list(asked.queries) for asked in alike], alike[0].scale, alike[0].resolution, is_heavy))
+        return (await self._do(work, is_heavy=is_heavy)).value  # type: ignore[no-any-return]
+
+    async def _answer_heavy(self, asked: WaitingRequest) -> None:
+        """Answer a request in a worker for heavy work, while others are answered."""
         try:
-            work = ("ask", (list(queries), like.scale, like.resolution))
-            return (await self._do(work, is_heavy=is_heavy)).value  # type: ignore[no-any-return]
+            async with self._heavy.setdefault(asked.analyst, asyncio.Lock()):
+                (found,) = await self._ask_each([asked], is_heavy=True)
         except Exception as fault:  # a refusal or a fault of one request must not stop the requests of others
-            return fault
+            found = fault
+        _settle(asked.promise, found)
 
     async def finish(self) -> None:
         """Answer the waiting requests."""
         if self._draining is not None:
             await self._draining
+        if self._aside:
+            await asyncio.wait(self._aside)
 
     @contextlib.contextmanager
     def room(self, analyst: str) -> Iterator[None]:
@@ -305,6 +329,16 @@ class AnswerQueue(ABC):
 def question_name(query: Query, resolution: Resolution) -> str:
     """Return the name under which it is remembered that a person asked a question."""
     return f"{resolution} {NAMES.of(query)}"
+
+
+def _settle(promise: asyncio.Future[list[Answer]], outcome: list[Answer] | BaseException | None) -> None:
+    """Keep a promise, unless its request was given up."""
+    if promise.done():
+        return
+    if isinstance(outcome, list):
+        promise.set_result(outcome)
+    else:
+        promise.set_exception(outcome or RuntimeError("a request was not answered"))
 
 
 def _promise() -> asyncio.Future[Any]:

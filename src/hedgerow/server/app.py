@@ -13,6 +13,7 @@ Errors are problem+json. An unexpected fault is logged by its type and place alo
 from __future__ import annotations
 
 import asyncio
+import gc
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, nullcontext
@@ -41,6 +42,7 @@ from hedgerow.server.settings import Settings
 
 PASSING = (202, 429, 500, 503, 504)  # statuses that a repeated request may overcome
 LARGEST_FREE = 65_536  # bytes of a free outcome that is stored; a larger one is computed again, at no cost
+COLLECT_EVERY = 60.0  # seconds after which all memory is looked through for what can be freed, if nobody waits
 FLUSH_EVERY = 0.25  # seconds after which free requests are written to the trail
 
 Pages = Callable[["Application"], Sequence[BaseRoute]]
@@ -152,8 +154,13 @@ class Application:
                     await dataset.warm()
 
     async def _flush(self) -> None:
+        """Write the trail. Where nobody waits, look for memory to be freed, which would make them wait."""
+        collected = time.monotonic()
         while True:
             await asyncio.sleep(FLUSH_EVERY)
+            if not self._tasks and time.monotonic() > collected + COLLECT_EVERY:
+                gc.collect()
+                collected = time.monotonic()
             try:
                 await asyncio.to_thread(self.service.trail.flush)
             except Exception as fault:  # what could not be written is written later

@@ -23,13 +23,15 @@ from hedgerow.server.buying import buy, require_bounded
 from hedgerow.server.endpoint import Call, Reply
 from hedgerow.server.judging import judge_model
 from hedgerow.server.problems import Refusal, bad_request, internal, problem_of
-from hedgerow.server.questions import read_question
+from hedgerow.server.questions import NAMES, read_question
 from hedgerow.server.worker import summary_record, write_records
 from hedgerow.session import Session
 from hedgerow.sql.result import SqlResult, run_statement
+from hedgerow.sql.statement import read_statement
 
 LOG = logging.getLogger("hedgerow.server")
 PART = 100  # questions that are read or written before other requests have their turn
+SHORT = 2_000  # characters of a statement that is read before other requests have their turn
 CHUNK = 500  # questions of a streamed batch that are answered at a time
 NDJSON = "application/x-ndjson"
 FORMS = ("csv", "parquet", "arrow")
@@ -190,9 +192,12 @@ async def run_sql(call: Call) -> Reply:
     most = call.service.limits.questions
 
     if call.dataset.is_published:
+        universe = call.dataset.universe
+        if universe is not None and len(given.statement) <= SHORT:
+            read_statement(given.statement, universe)  # one that cannot be read is refused at once
         name = f"sql {hashlib.sha256(given.statement.encode()).hexdigest()}"
         columns, rows, asked = await call.dataset.compute(
-            call.token.analyst, "run_sql", given.statement, most, question=name
+            call.token.analyst, "run_sql", given.statement, most, question=name, key=(given.statement, most)
         )
         call.note_questions([name], asked)
         return Reply({"columns": columns, "rows": plain(rows)})
@@ -240,7 +245,7 @@ async def synthesize(call: Call) -> Reply:
 async def describe(call: Call) -> Reply:
     """Summarize every column and the strongest associations. Free."""
     if call.dataset.is_published:
-        return Reply(await call.dataset.compute(call.token.analyst, "describe"))
+        return Reply(await call.dataset.compute(call.token.analyst, "describe", key=("describe",)))
     return Reply(await call.dataset.read("describe", lambda session: summary_record(session.describe())))
 
 
@@ -260,7 +265,8 @@ async def fit(call: Call) -> Reply:
     (record,) = _records(call, "values", [query], [answer])
     theta = np.asarray(answer.value, float)
     if call.dataset.is_published:
-        judgement = await call.dataset.compute(call.token.analyst, "judge", query, theta)
+        key = (NAMES.of(query), theta.tobytes())
+        judgement = await call.dataset.compute(call.token.analyst, "judge", query, theta, key=key)
     else:
         judgement = await call.run(lambda session: judge_model(session.hypothesis, session.universe, query, theta))
     coefficients = plain(answer.coefficients.to_dict(orient="records"))
@@ -274,6 +280,8 @@ async def _ask_one(
 ) -> Answer:
     """Answer a question for free, or buy its answer: a count over time is always paid for."""
     if within is None and not isinstance(query, OverTime):
+        if not call.dataset.is_published:
+            await require_bounded(call, query, resolution)
         (answer,) = await call.dataset.ask(call.token.analyst, [query], scale, resolution, call.meter)
         return answer
     return await buy(call, query, within, scale, resolution)

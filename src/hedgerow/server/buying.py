@@ -10,7 +10,7 @@ from starlette.responses import JSONResponse
 
 from hedgerow.answer import Answer
 from hedgerow.errors import BudgetExceeded, InvalidInput
-from hedgerow.query.counts import Query
+from hedgerow.query.counts import OverTime, Query
 from hedgerow.server.answer_queue import Resolution, Scale, question_name
 from hedgerow.server.approvals import STATES, Approval, approval_record, purchase_digest
 from hedgerow.server.endpoint import Call, Reply, Service
@@ -58,20 +58,22 @@ async def buy(
     """
     await require_bounded(call, query, resolution)
     name = call.dataset.name
-    answer: Answer = await call.run(
-        lambda session: sell(call.service, name, call.token, session, query, within, scale, resolution)
+    return await call.dataset.sell(
+        call.token.analyst,
+        lambda session: sell(call.service, name, call.token, session, query, within, scale, resolution),
+        call.meter,
+        is_long=query.is_convex or isinstance(query, OverTime),
     )
-    return answer
 
 
 async def require_bounded(call: Call, query: Query, resolution: Resolution) -> None:
-    """Answer a convex question for free first, in a worker process with limits of time and memory.
+    """Fit a model to what was released first, in a worker process with limits of time and memory.
 
-    One that exceeds these is refused there, and does not stop the session's thread. Where free answers may depend on
-    the table there is no such worker.
+    One that exceeds these is refused there, before anything is charged, and does not stop the session's thread. A
+    purchase that was begun is never stopped: what was charged would be lost.
     """
-    if query.is_convex and call.dataset.is_published:
-        await call.dataset.ask(call.token.analyst, [query], "fraction", resolution)
+    if query.is_convex:
+        await call.dataset.rehearse(call.token.analyst, query, resolution)
         call.note_questions([f"priced {question_name(query, resolution)}"])
 
 

@@ -2,8 +2,9 @@
 
 Free answers follow from released values, so worker processes give them from the public state of the session. A purchase
 delays none of them. Everything that may read the table or charge the ledger runs in the session's one thread, in the
-order of arrival. After a charge the workers get the new state; an answer that was computed from the old one meanwhile
-is computed again.
+order of arrival. Purchases that wait at the same time are made one after the other and wait for the disk together: each
+has its own price, cap, approval and refusal, as if it were alone. After a charge the workers get the new state; an
+answer that was computed from the old one meanwhile is computed again.
 
 Where free answers may depend on the table (a guard, the theory profile, several blocks), the session's thread gives
 them too. Questions that wait at the same time are answered together. Answers are the same as if each had been asked
@@ -14,27 +15,43 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from itertools import groupby, islice, zip_longest
 from typing import Any, TypeVar
 
 from hedgerow.answer import Answer
-from hedgerow.errors import HedgerowError
+from hedgerow.errors import HedgerowError, LedgerUnavailable
 from hedgerow.privacy.noise import random_token
 from hedgerow.query.counts import Query
-from hedgerow.release_file.replica import GivenAnswer, adopt_answers, given_answers, public_state
-from hedgerow.server.answer_queue import MOST_NEW, AnswerQueue, AskedQuestions, Meter, WaitingRequest
+from hedgerow.release_file.replica import GivenAnswer, adopt_answers, given_answers, public_state, state_of_block
+from hedgerow.server.answer_queue import MOST_NEW, AnswerQueue, AskedQuestions, Meter, Resolution, WaitingRequest
 from hedgerow.server.heads import HeadFile
 from hedgerow.server.journal import AnswerJournal
 from hedgerow.server.messages import pack, unpack
 from hedgerow.server.pool import ROUNDS, PublishedState, WorkerPool
+from hedgerow.server.questions import NAMES
 from hedgerow.server.shared_answers import GivenAnswers
-from hedgerow.server.worker import Work, WorkResult
+from hedgerow.server.worker import LONG, Work, WorkResult
 from hedgerow.session import Session
+from hedgerow.universe.universe import Universe
 
+TOGETHER = 100  # purchases that wait for the disk together
+REHEARSALS = 1_000  # models that need not be rehearsed again
 UNADOPTED = 200  # pieces of work whose answers wait for the session
 T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class WaitingPurchase:
+    """A purchase that waits for the session's thread, and the promise of its answer."""
+
+    analyst: str
+    work: Callable[[Session], Any]
+    meter: Meter = field(compare=False)
+    promise: asyncio.Future[Any] = field(compare=False)
 
 
 class Dataset(AnswerQueue):
@@ -61,6 +78,10 @@ class Dataset(AnswerQueue):
         self._pool, self._journal = pool, journal
         self._noted = 0  # the last line of the journal
         self._settling: asyncio.Task[None] | None = None
+        self._rehearsed: dict[tuple[str, str], None] = {}
+        self._short: deque[WaitingPurchase] = deque()
+        self._long: dict[str, deque[WaitingPurchase]] = {}
+        self._selling: asyncio.Task[None] | None = None
         self._facts: dict[str, tuple[int, Any]] = {}
         self._changes = 0  # jobs that charged
         self._published: PublishedState | None = None
@@ -76,6 +97,11 @@ class Dataset(AnswerQueue):
     def is_published(self) -> bool:
         """True if free answers never depend on the table, so that worker processes give them."""
         return self._published is not None
+
+    @property
+    def universe(self) -> Universe:
+        """The public universe."""
+        return self.session.universe
 
     @property
     def version(self) -> str:
@@ -106,7 +132,7 @@ class Dataset(AnswerQueue):
         """Do work in a worker, until nothing was released meanwhile. Note its new answers as given."""
         pool, published, rounds = self._pool, self._published, 0
         assert pool is not None and published is not None
-        async with pool.turn(is_heavy=is_heavy) as worker:
+        async with pool.turn(is_heavy=is_heavy, is_long=work[0] in LONG) as worker:
             while True:
                 outcome: WorkResult
                 accepted = self.shared.count
@@ -131,6 +157,35 @@ class Dataset(AnswerQueue):
             self.settle_if_due()
         return outcome
 
+    async def rehearse(self, analyst: str, query: Query, resolution: Resolution) -> None:
+        """Fit a model to what was released, in a worker, and refuse one that takes too long or too much memory there.
+
+        A purchase of it, or a fit whose answer may depend on the table, then takes a few times as much of the session's
+        thread. In the theory profile, and without workers, nothing is rehearsed.
+        """
+        pool = self._pool
+        if pool is None or not query.is_convex:
+            return
+        if self.is_published:
+            await self.compute(analyst, "rehearse", query, resolution, key=(NAMES.of(query), resolution))
+            return
+        name = (NAMES.of(query), resolution)
+        if name in self._rehearsed:
+            return
+        with self.room(analyst):
+            for block, state in (await self.read("states of blocks", _states_of_blocks)).items():
+                published = PublishedState(state, b"")
+                published.version = self._changes
+                async with pool.turn(is_heavy=True, is_long=True) as worker:
+                    outcome, _ = await pool.do(
+                        worker, f"{self.name} {block}", published, ("rehearse", (query, resolution))
+                    )
+                if outcome.refusal is not None:
+                    raise outcome.refusal
+        self._rehearsed[name] = None
+        if len(self._rehearsed) > REHEARSALS:
+            self._rehearsed.pop(next(iter(self._rehearsed)))
+
     async def note_given(self, answers: bytes) -> None:
         """Write answers down that are given now: a later charge would change them, also in another life."""
         if self._journal is not None:
@@ -151,6 +206,68 @@ class Dataset(AnswerQueue):
 
         with self.room(analyst):
             return await self._in_thread(on_behalf, meter or Meter())
+
+    async def sell(self, analyst: str, work: Callable[[Session], T], meter: Meter, *, is_long: bool = False) -> T:
+        """Make a purchase on behalf of an analyst, together with others that wait now. The meter shows its charge alone.
+
+        Long ones are made one at a time, in turn of their people, and short ones that wait go before each of them.
+        """
+        with self.room(analyst):
+            promise = asyncio.get_running_loop().create_future()
+            purchase = WaitingPurchase(analyst, work, meter, promise)
+            if is_long:
+                self._long.setdefault(analyst, deque()).append(purchase)
+            else:
+                self._short.append(purchase)
+            if self._selling is None or self._selling.done():
+                self._selling = asyncio.create_task(self._sell())
+            return await promise  # type: ignore[no-any-return]
+
+    async def _sell(self) -> None:
+        """Make waiting purchases until there are none. A fault of all together is the outcome of each."""
+        while self._short or self._long:
+            parts = [[self._short.popleft() for _ in range(min(TOGETHER, len(self._short)))], self._next_long()]
+            for part in filter(None, parts):
+                wanted = [each for each in part if not each.promise.done()]  # else its request was given up
+                found: list[Any]
+                try:
+                    found = await self._in_thread(lambda wanted=wanted: self._make(wanted), Meter())  # type: ignore[misc]
+                except Exception as fault:  # nobody may wait for an answer that will not come
+                    found = [fault] * len(wanted)
+                for each, outcome in zip(wanted, found, strict=True):
+                    if each.promise.done():
+                        continue
+                    if isinstance(outcome, BaseException):
+                        each.promise.set_exception(outcome)
+                    else:
+                        each.promise.set_result(outcome)
+
+    def _next_long(self) -> list[WaitingPurchase]:
+        """Return the first long purchase of the person whose turn it is."""
+        for analyst in list(self._long):
+            waiting = self._long.pop(analyst)
+            first = waiting.popleft()
+            if waiting:
+                self._long[analyst] = waiting  # behind the others
+            return [first]
+        return []
+
+    def _make(self, purchases: Sequence[WaitingPurchase]) -> list[Any]:
+        """Make purchases in the session's thread. Each has its answer or its own refusal, once all are on the disk."""
+        session, outcomes = self.session, list[Any]()
+        with contextlib.ExitStack() as group:
+            for block in session.blocks.values():
+                group.enter_context(block.ledger.committing_once())
+            for each in purchases:
+                before = charges_of(session)
+                try:
+                    with session.on_behalf_of(each.analyst):
+                        outcomes.append(run_plainly(lambda each=each: each.work(session)))  # type: ignore[misc]
+                except Exception as fault:  # a refusal or a fault of one must not stop the others
+                    outcomes.append(fault)
+                finally:
+                    each.meter.cost += cost_since(session, before)
+        return outcomes
 
     async def read(self, name: str, work: Callable[[Session], T]) -> T:
         """Return a public fact that changes with charges only. It is computed once after each."""
@@ -247,6 +364,8 @@ class Dataset(AnswerQueue):
     async def close(self) -> None:
         """Answer the waiting requests, then close the session."""
         await self.finish()
+        if self._selling is not None:
+            await self._selling
         if self._settling is not None:
             await self._settling
         await self._settle()
@@ -280,15 +399,21 @@ class Job:
             self.has_adopted = True
             blocks[0].cache.watcher = keep
         before, spent = charges_of(session), [block.ledger.spent for block in blocks]
+        is_on_disk = True
         try:
             return run_plainly(work)
+        except LedgerUnavailable:  # what was released may not be on the disk: nobody is told
+            is_on_disk = False
+            raise
         finally:
             self.cost = cost_since(session, before)
-            self.has_released = charges_of(session) != before or [block.ledger.spent for block in blocks] != spent
+            self.has_released = is_on_disk and (
+                charges_of(session) != before or [block.ledger.spent for block in blocks] != spent
+            )
             if self._is_published:
                 blocks[0].cache.watcher = None
                 self.state = _pickled_state(session) if self.has_released else None
-                self.kept = pack(kept) if kept else b""
+                self.kept = pack(kept) if kept and is_on_disk else b""
             if self._head is not None and self.has_released:
                 self._head.note(session)
 
@@ -315,6 +440,12 @@ def _pickled_state(session: Session) -> bytes | None:
         return pack(state)
     except Exception:  # a loss that is the owner's own code stays in this process
         return None
+
+
+def _states_of_blocks(session: Session) -> dict[str, bytes]:
+    """Return what was released about each block, pickled, as far as models can be fitted to it."""
+    states = {name: state_of_block(block, session.private) for name, block in session.blocks.items()}
+    return {name: pack(state) for name, state in states.items() if state is not None}
 
 
 def run_plainly(work: Callable[[], T]) -> T:

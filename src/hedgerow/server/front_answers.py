@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Hashable, Sequence
 from typing import Any, TypeVar
 
 from starlette.requests import Request
@@ -34,7 +34,7 @@ from hedgerow.server.pool import PublishedState, WorkerPool
 from hedgerow.server.problems import Refusal, too_many
 from hedgerow.server.replies import decode_body, handle, if_changed
 from hedgerow.server.settings import NAME, Limits
-from hedgerow.server.worker import Work, WorkResult
+from hedgerow.server.worker import LONG, Work, WorkResult
 
 ROUNDS = 8  # purchases during one piece of work after which it is refused
 UNPUBLISHED = 10.0  # seconds after which the engine is asked again for a public state
@@ -84,7 +84,7 @@ class FrontDataset(AnswerQueue):
     async def _do(self, work: Work, *, is_heavy: bool) -> WorkResult:
         """Do work in a worker, until the engine agrees that its new answers are given."""
         state = self._state
-        async with self._pool.turn(is_heavy=is_heavy) as worker:
+        async with self._pool.turn(is_heavy=is_heavy, is_long=work[0] in LONG) as worker:
             for _ in range(ROUNDS):
                 revision = self.revision
                 outcome: WorkResult
@@ -141,6 +141,11 @@ class FrontRequest:
         return True
 
     @property
+    def universe(self) -> None:
+        """Nothing: the workers have it, and read every statement."""
+        return None
+
+    @property
     def session(self) -> Any:
         """Nothing: the table is elsewhere."""
         raise EngineNeeded
@@ -161,10 +166,12 @@ class FrontRequest:
         names = [question_name(query, resolution) for query in queries]
         return await self._admitted(lambda: self.dataset.ask(analyst, queries, scale, resolution, meter), names)
 
-    async def compute(self, analyst: str, name: str, *arguments: Any, question: str = "") -> Any:
+    async def compute(
+        self, analyst: str, name: str, *arguments: Any, question: str = "", key: tuple[Hashable, ...] = ()
+    ) -> Any:
         """Do free work in a worker."""
         return await self._admitted(
-            lambda: self.dataset.compute(analyst, name, *arguments), [question] if question else []
+            lambda: self.dataset.compute(analyst, name, *arguments, key=key), [question] if question else []
         )
 
     def count_new(self, analyst: str, count: int) -> None:

@@ -10,6 +10,8 @@ import asyncio
 import contextlib
 import logging
 import multiprocessing
+from collections import deque
+from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from multiprocessing.connection import Connection
 from typing import Any
@@ -21,7 +23,12 @@ from hedgerow.server.worker import Task, Work, WorkResult
 
 LOG = logging.getLogger("hedgerow.server")
 START = 120  # seconds that a worker may take to import its libraries, beside the time of its first task
+LIGHT = 10.0  # seconds of a piece of light work, if there is another worker for it
 NICENESS = 10  # of workers for heavy work, so that small questions have a processor when they come
+PASSED = 8  # short pieces of work that go before a long one
+REHEARSED = (
+    4  # times that a purchase may take as long as its rehearsal: three attempts, and the intervals of the answer
+)
 ROUNDS = 4  # after so many purchases during one piece of work, its answer is noted before it is given
 
 
@@ -65,6 +72,49 @@ class WorkerKnowledge:
         self.version, self.told, self.accepted, self.rejected = -1, 0, False, False
 
 
+class WorkerTurns:
+    """Turns of a worker. Short work goes before long work, which goes after so many short pieces nevertheless."""
+
+    def __init__(self) -> None:
+        self._is_taken, self._passed = False, 0
+        self._short: deque[asyncio.Future[None]] = deque()
+        self._long: deque[asyncio.Future[None]] = deque()
+
+    @property
+    def are_free(self) -> bool:
+        """True if nobody has the turn."""
+        return not self._is_taken
+
+    @contextlib.asynccontextmanager
+    async def one(self, *, is_long: bool) -> AsyncIterator[None]:
+        """Take a turn when it comes."""
+        if self._is_taken:
+            mine = asyncio.get_running_loop().create_future()
+            (self._long if is_long else self._short).append(mine)
+            try:
+                await mine
+            except asyncio.CancelledError:
+                if mine.done() and not mine.cancelled():
+                    self._pass_on()
+                raise
+        self._is_taken = True
+        try:
+            yield
+        finally:
+            self._pass_on()
+
+    def _pass_on(self) -> None:
+        """Give the turn to the next one who waits."""
+        for queue in (self._long, self._short) if self._passed >= PASSED else (self._short, self._long):
+            while queue:
+                following = queue.popleft()
+                if not following.done():  # else its request was given up
+                    self._passed = self._passed + 1 if queue is self._short and self._long else 0
+                    following.set_result(None)
+                    return
+        self._is_taken = False
+
+
 class WorkerProcess:
     """One worker process, which is started again when it ends."""
 
@@ -75,7 +125,7 @@ class WorkerProcess:
         self._process: Any = None
         self._pipe: Connection | None = None
         self._known: dict[str, WorkerKnowledge] = {}
-        self.turn = asyncio.Lock()
+        self.turns = WorkerTurns()
 
     @property
     def pid(self) -> int | None:
@@ -188,12 +238,12 @@ class WorkerPool:
         await asyncio.gather(*(each.close() for each in self.workers))
 
     @contextlib.asynccontextmanager
-    async def turn(self, *, is_heavy: bool) -> Any:
-        """Lend a worker: the first one for light work, one of the others for heavy work."""
+    async def turn(self, *, is_heavy: bool, is_long: bool = False) -> Any:
+        """Lend a worker: the first one for light work, one of the others for heavy work, of which short pieces go first."""
         fit = self.workers[1:] if is_heavy and len(self.workers) > 1 else self.workers[:1]
-        free = [each for each in fit if not each.turn.locked()]
+        free = [each for each in fit if each.turns.are_free]
         chosen = free[0] if free else fit[self._next(len(fit))]
-        async with chosen.turn:
+        async with chosen.turns.one(is_long=is_long):
             yield chosen
 
     def _next(self, count: int) -> int:
@@ -203,8 +253,10 @@ class WorkerPool:
     async def do(
         self, worker: WorkerProcess, dataset: str, published: PublishedState, work: Work
     ) -> tuple[WorkResult, int]:
-        """Do work in a lent worker."""
-        return await worker.do(dataset, published, work, self.seconds)
+        """Do work in a lent worker. What takes the one for light work too long may be heavy, and others wait for it."""
+        is_light = worker is self.workers[0] and len(self.workers) > 1
+        seconds = self.seconds / REHEARSED if work[0] == "rehearse" else self.seconds
+        return await worker.do(dataset, published, work, min(seconds, LIGHT) if is_light else seconds)
 
 
 def _too_long(seconds: float) -> Refusal:

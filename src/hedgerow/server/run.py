@@ -6,6 +6,7 @@ import contextlib
 import gc
 import os
 import ssl
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -39,6 +40,12 @@ if TYPE_CHECKING:
 MakePages = Callable[[Application, ServiceRegistry], Sequence[BaseRoute]]
 BACKLOG = 2048
 FRONT_TOKEN = "HEDGEROW_FRONT_TOKEN"  # variable of the environment with the token of a front
+SWITCH = 0.0005  # seconds after which a thread that computes lets another run
+COLLECTED = (
+    2_000,
+    10,
+    1_000,
+)  # objects, and collections of younger ones, after which the interpreter looks what it can free
 GRACE = 30  # seconds in which requests may end after the service is told to stop
 
 
@@ -126,10 +133,21 @@ def serve(
         tell(f"listening on {_address(settings)}")
         if token is not None:
             tell(f"first owner token, shown once: {token}")
-        gc.collect()
-        gc.freeze()  # what the start made lasts as long as the process, and is not looked through again
+        let_answers_pass()
         config = uvicorn.Config(app, **_options(settings))
         uvicorn.Server(config).run()
+
+
+def let_answers_pass() -> None:
+    """Keep the pauses of the interpreter short, because every answer passes through one thread.
+
+    Another thread gives way after ``SWITCH`` seconds. What the start made lasts as long as the process, and is not looked
+    through again for what can be freed. Neither is what lasts a while, except when there is little to do (``Application``).
+    """
+    sys.setswitchinterval(SWITCH)
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(*COLLECTED)
 
 
 def _address(settings: Settings) -> str:

@@ -11,14 +11,15 @@ import io
 import os
 import signal
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from multiprocessing.connection import Connection
 from typing import Any
 
 import hedgerow as hr
 from hedgerow.errors import HedgerowError
-from hedgerow.query.counts import Query
+from hedgerow.query.counts import Count, Query, bound
 from hedgerow.release_file.replica import Replica
 from hedgerow.report import plain
 from hedgerow.server.confinement import drop_secrets, limit_addresses
@@ -26,6 +27,9 @@ from hedgerow.server.judging import judge_model
 from hedgerow.server.messages import pack, unpack
 from hedgerow.sql.result import run_statement
 
+FEW = 3  # predicates of a count that is light work whatever their columns
+LIGHT_CELLS = 200_000  # cells of the tables that the questions of a request may have as light work
+LONG = ("ask", "ask_each", "rehearse", "synthesize")  # heavy work that other heavy work goes before
 Work = tuple[str, tuple[Any, ...]]
 """The name of a function of this module, and its arguments after the replica."""
 
@@ -124,6 +128,55 @@ def ask(replica: Replica, queries: Sequence[Query], scale: Any, resolution: Any)
     return replica.release.ask_all(list(queries), scale=scale, resolution=resolution, progress=False)
 
 
+def ask_each(
+    replica: Replica, requests: Sequence[Sequence[Query]], scale: Any, resolution: Any, is_heavy: bool
+) -> list[Any]:
+    """Answer several requests together. Return the answers of each, or its refusal, which does not hinder the others.
+
+    Unless ``is_heavy``, a request with large tables is not answered: its outcome is None.
+    """
+    light = [is_heavy or _is_light(replica, queries, resolution) for queries in requests]
+    outcomes = _answers_of(
+        replica, [each for each, is_light in zip(requests, light, strict=True) if is_light], scale, resolution
+    )
+    return [next(outcomes) if is_light else None for is_light in light]
+
+
+def _answers_of(
+    replica: Replica, requests: Sequence[Sequence[Query]], scale: Any, resolution: Any
+) -> Iterator[Sequence[Any] | HedgerowError]:
+    """Yield the answers of each request, or its refusal."""
+    try:
+        answers = iter(ask(replica, [query for queries in requests for query in queries], scale, resolution))
+    except HedgerowError as refused:
+        if len(requests) == 1:
+            yield type(refused)(str(refused))
+        else:
+            for queries in requests:
+                yield from _answers_of(replica, [queries], scale, resolution)
+        return
+    for queries in requests:
+        yield list(islice(answers, len(queries)))
+
+
+def _is_light(replica: Replica, queries: Sequence[Query], resolution: Any) -> bool:
+    """Return True unless the tables of some questions are large. Counts of a few columns are light without a look."""
+    universe, cells = replica.release.universe, 0
+    for query in queries:
+        if isinstance(query, Count) and len(query.predicates) <= FEW:
+            continue
+        try:
+            cells += sum(map(universe.cells, bound(query, universe, resolution).tables))
+        except HedgerowError:  # a question that does not fit is refused at once
+            continue
+    return cells <= LIGHT_CELLS
+
+
+def rehearse(replica: Replica, query: Query, resolution: Any) -> None:
+    """Fit a model that is to be paid for to what was released. What that takes is known before anything is charged."""
+    replica.rehearse(query, resolution)
+
+
 def run_sql(replica: Replica, statement: str, most: int) -> Any:
     """Run a SELECT, and return the names of its columns, its rows, and how many questions it asked."""
     release, asked = replica.release, 0
@@ -190,6 +243,6 @@ def write_records(frame: Any, form: str) -> bytes:
 
 
 WORK: dict[str, Callable[..., Any]] = {
-    "warm": warm, "ask": ask, "run_sql": run_sql, "synthesize": synthesize, "describe": describe, "call_tool": call_tool,
-    "judge": judge,
+    "warm": warm, "ask": ask, "ask_each": ask_each, "run_sql": run_sql, "synthesize": synthesize, "describe": describe, "call_tool": call_tool,
+    "judge": judge, "rehearse": rehearse,
 }  # fmt: skip

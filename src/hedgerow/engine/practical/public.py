@@ -54,6 +54,10 @@ class PracticalAnswers(PublicAnswers):
         self._last_sampled: tuple[Hypothesis, Hashable, SampledMinimum] | None = None
         self._replicates: Replicates | None = None
 
+    def afresh(self) -> PracticalAnswers:
+        """Return the same answers with nothing computed yet, so that a question takes as long as the first time."""
+        return PracticalAnswers(self.knowledge, self.losses, self.opening, n_is_public=self._n_is_public)
+
     @property
     def hypothesis(self) -> Hypothesis:
         """The public model that answers come from."""
