@@ -1,8 +1,8 @@
 """The durable ledger: a filter, a log, a replay and a log of answers over one store, which other processes share.
 
-Every charge is on the disk before its receipt is issued, and every release before it is seen (see ``log``). Questions that
-wait for the disk together (``committing_once``) have their charges in the database before their receipts, and everything on
-the disk before any answer is given.
+Every charge is on the disk before its receipt is issued, and every release before it is seen (see ``log``). Questions
+that wait for the disk together (``committing_once``) have their charges in the database before their receipts, and
+everything on the disk before any answer is given.
 
 A question takes its turn with its first charge. It then finds out whether other processes have charged since. If so,
 the engine learns what their entries taught, and the question is asked again (``retry_when_behind``). The charges of
@@ -192,10 +192,10 @@ class Durable(Ledger):
     def committing_once(self) -> Iterator[None]:
         """Hold the lock, keep the turn from the first charge on, and wait for the disk once, at the end.
 
-        Every line is written when it always is, but without waiting for the disk. Lines so written survive the process: a
-        charge that precedes its draw is counted whenever the process ends. A power cut may lose the last lines. What was
-        drawn since has left the process by then in no way: the answers are written last, with the wait, and given after it.
-        If the end fails, nothing may be given, and nothing more is charged.
+        Every line is written when it always is, but without waiting for the disk. Lines so written survive the
+        process: a charge that precedes its draw is counted whenever the process ends. A power cut may lose the last
+        lines. What was drawn since has left the process by then in no way: the answers are written last, with the
+        wait, and given after it. If the end fails, nothing may be given, and nothing more is charged.
         """
         with self.exclusively(), self._question_turn.question(self._keep_state):
             self._parts.chain.begin_group()

@@ -5,8 +5,8 @@ draw     from the receipt
 record   one line with the released value, committed; only then does the draw return
 answer   one line, committed before the answer to a question that paid is given
 
-Several questions may wait for the disk together (``Durable.committing_once``): their lines are committed in this order, but
-only the last one, with all their answers, waits for the disk. The answers are given after that.
+Several questions may wait for the disk together (``Durable.committing_once``): their lines are committed in this
+order, but only the last one, with all their answers, waits for the disk. The answers are given after that.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ class StoredLog:
         )
 
     def end_group(self) -> None:
-        """Write the answers of a group of questions, and wait until they and every line before them are on the disk."""
+        """Write the answers of a group of questions, and wait until every line is on the disk."""
         self._chain.end_group()
         if self._chain.is_off_disk:
             self._chain.require_whole()

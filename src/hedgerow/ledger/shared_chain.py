@@ -125,7 +125,7 @@ class SharedChain:
         self.is_off_disk = self.is_in_group
 
     def begin_group(self) -> None:
-        """Write lines without waiting for the disk from now on. The first line after ``end_group`` waits for all of them."""
+        """Write lines without waiting for the disk. The first line after ``end_group`` waits for all of them."""
         self.is_in_group = True
 
     def end_group(self) -> None:

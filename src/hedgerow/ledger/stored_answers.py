@@ -80,8 +80,8 @@ class StoredAnswerLog:
     def note(self, question: Any, answer: Any) -> None:
         """Store an answer.
 
-        An answer that was paid for, or that rests on a guard's comparison, is written at once. Others wait. So do all answers
-        of a group of questions that wait for the disk together.
+        An answer that was paid for, or that rests on a guard's comparison, is written at once. Others wait. So do all
+        answers of a group of questions that wait for the disk together.
         """
         with self._turn:
             self._index.add(question, answer)

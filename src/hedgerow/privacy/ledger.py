@@ -271,10 +271,10 @@ class Ledger(Balance, NotCopyable):
         return self._turn
 
     def committing_once(self) -> contextlib.AbstractContextManager[None]:
-        """Return a context manager that holds the lock, and waits for the disk once, at its end, for all that it encloses.
+        """Return a context manager that holds the lock, and at its end waits for the disk once for all it encloses.
 
-        Charges, draws and records have the order that they always have. Nothing that was drawn may leave the process before
-        the context has ended, and nothing at all if it ends with an exception.
+        Charges, draws and records have the order that they always have. Nothing that was drawn may leave the process
+        before the context has ended, and nothing at all if it ends with an exception.
         """
         return self.exclusively()
 

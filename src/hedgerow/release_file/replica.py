@@ -73,7 +73,7 @@ def public_state(session: HasBlocks) -> PublicState | None:
 
 
 def state_of_block(block: Block, is_private: bool) -> PublicState | None:
-    """Return all that was released about a block, or None in the theory profile. Its free answers may depend on more."""
+    """Return what was released about a block, None in the theory profile. Its free answers may depend on more."""
     public = block.engine.public
     if type(public) is not PracticalAnswers:
         return None

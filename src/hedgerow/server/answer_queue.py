@@ -267,7 +267,8 @@ class AnswerQueue(ABC):
     async def _answer_in_workers(self, batch: Sequence[WaitingRequest]) -> list[Outcome]:
         """Answer a batch in the worker for light work. Each request gets its answers, or its own refusal.
 
-        One that is refused delays no other: the worker answers the others by themselves. Heavy ones have their own turns.
+        One that is refused delays no other: the worker answers the others by themselves. Heavy ones have their own
+        turns.
         """
         outcomes: dict[int, Outcome] = {}
         kinds: dict[tuple[Scale, Resolution], list[WaitingRequest]] = {}

@@ -208,7 +208,7 @@ class Dataset(AnswerQueue):
             return await self._in_thread(on_behalf, meter or Meter())
 
     async def sell(self, analyst: str, work: Callable[[Session], T], meter: Meter, *, is_long: bool = False) -> T:
-        """Make a purchase on behalf of an analyst, together with others that wait now. The meter shows its charge alone.
+        """Make a purchase on behalf of an analyst, beside others that wait now. The meter shows its charge alone.
 
         Long ones are made one at a time, in turn of their people, and short ones that wait go before each of them.
         """

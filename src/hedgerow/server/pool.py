@@ -239,7 +239,7 @@ class WorkerPool:
 
     @contextlib.asynccontextmanager
     async def turn(self, *, is_heavy: bool, is_long: bool = False) -> Any:
-        """Lend a worker: the first one for light work, one of the others for heavy work, of which short pieces go first."""
+        """Lend a worker: the first for light work, one of the others for heavy work. Short pieces go first."""
         fit = self.workers[1:] if is_heavy and len(self.workers) > 1 else self.workers[:1]
         free = [each for each in fit if each.turns.are_free]
         chosen = free[0] if free else fit[self._next(len(fit))]
