@@ -275,6 +275,16 @@ class Ledger(Balance, NotCopyable):
 
         Charges, draws and records have the order that they always have. Nothing that was drawn may leave the process
         before the context has ended, and nothing at all if it ends with an exception.
+
+        Returns
+        -------
+        context manager
+
+        Example
+        -------
+        >>> ledger = hr.Accountant(hr.Budget(1.0, 1e-6))
+        >>> with ledger.committing_once():
+        ...     pass
         """
         return self.exclusively()
 
