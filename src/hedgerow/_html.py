@@ -26,11 +26,11 @@ def heading(words: object) -> str:
     return f"<h2>{text(words)}</h2>"
 
 
-def table(head: Sequence[object], rows: Iterable[Sequence[object]], caption: object = "") -> str:
+def table(head: Sequence[object], lines: Iterable[Sequence[object]], caption: object = "") -> str:
     """Return a table of plain texts."""
     above = f"<caption>{text(caption)}</caption>" if caption else ""
     names = "".join(f"<th>{text(name)}</th>" for name in head)
-    body = "".join("<tr>" + "".join(f"<td>{text(cell)}</td>" for cell in row) + "</tr>" for row in rows)
+    body = "".join("<tr>" + "".join(f"<td>{text(cell)}</td>" for cell in row) + "</tr>" for row in lines)
     return f"<table>{above}<thead><tr>{names}</tr></thead><tbody>{body}</tbody></table>"
 
 

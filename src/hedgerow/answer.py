@@ -418,16 +418,16 @@ class Answer:
     def __str__(self) -> str:
         if np.ndim(self.value) == 0:
             return f"{self.query!r} = {_format(self.value)}{self._about()}"
-        columns, rows = self._rows()
-        widths = [max(len(cell) for cell in column) for column in zip(columns, *rows, strict=True)]
-        lines = ["  ".join(c.rjust(w) for c, w in zip(row, widths, strict=True)) for row in (columns, *rows)]
+        columns, shown = self._shown_lines()
+        widths = [max(len(cell) for cell in column) for column in zip(columns, *shown, strict=True)]
+        lines = ["  ".join(c.rjust(w) for c, w in zip(row, widths, strict=True)) for row in (columns, *shown)]
         return "\n".join([f"{self.query!r}{self._about()}", *lines, *self._left_out()])
 
     def _repr_html_(self) -> str:
         if np.ndim(self.value) == 0:
             return _html.paragraph(str(self))
-        columns, rows = self._rows()
-        return _html.table(columns, rows, f"{self.query!r}{self._about()}") + "".join(
+        columns, lines = self._shown_lines()
+        return _html.table(columns, lines, f"{self.query!r}{self._about()}") + "".join(
             map(_html.paragraph, self._left_out())
         )
 
@@ -471,19 +471,19 @@ class Answer:
             return np.False_
         return np.isinf(self.error)
 
-    def _rows(self) -> tuple[list[str], list[list[str]]]:
+    def _shown_lines(self) -> tuple[list[str], list[list[str]]]:
         """Return the column names and the first cells as texts."""
         frame = self.to_frame()
         names = {"error": f"{self.coefficient_basis} ±", "typical": "typical ±"}
         columns = [str(names.get(c, c)) if c not in dict(self.labels) else str(c) for c in frame.columns]
-        rows = [
+        lines = [
             [_format(cell) if isinstance(cell, float) else str(cell) for cell in row]
             for row in itertools.islice(frame.itertuples(index=False), SHOWN)
         ]
         if np.any(empty := self._is_uninformative()):
-            for row, is_empty in zip(rows, np.ravel(empty), strict=False):
+            for row, is_empty in zip(lines, np.ravel(empty), strict=False):
                 row[columns.index(names["error"])] = UNINFORMATIVE if is_empty else row[columns.index(names["error"])]
-        return columns, rows
+        return columns, lines
 
     def _left_out(self) -> Iterator[str]:
         """Yield lines that say how many cells are not shown, and how many say too little, if any."""

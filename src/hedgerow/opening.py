@@ -646,18 +646,18 @@ def _kept_rows(
             "keep_rows must be a store of rows if the source has only counts. Found none. Open the file or frame "
             "itself, or give keep_rows=data.rows.row_store(…)."
         )
-    rows = keep_rows
-    if not isinstance(rows, RowStore):
-        folder = None if rows is True else rows
-        rows = row_store(
+    store = keep_rows
+    if not isinstance(store, RowStore):
+        folder = None if store is True else store
+        store = row_store(
             source, columns_of(universe), folder, coded=universe, table=table, csv=csv, progress=sys.stderr.isatty()
         )
-    if rows.rows != data.rows:  # public under replace-one
+    if store.rows != data.rows:  # public under replace-one
         raise InvalidInput(
-            f"The stored rows must be the {data.rows} rows of the table. Found {rows.rows}. Open a source that does "
+            f"The stored rows must be the {data.rows} rows of the table. Found {store.rows}. Open a source that does "
             "not change and can be read twice."
         )
-    return rows
+    return store
 
 
 def _check_trusted(losses: Collection[Custom]) -> tuple[Custom, ...]:

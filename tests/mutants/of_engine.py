@@ -956,7 +956,7 @@ bars(
 )  # fmt: skip
 bars(
     "B18", "bars/error_bars.py::ErrorBars.intervals", "a bar of a weighted query leaves out that its weights were rounded",
-    "low[i] = max(low[i], (y - width) / rows.high - measurement.rounding)", "low[i] = max(low[i], (y - width) / rows.high)",
+    "low[i] = max(low[i], (y - width) / row_count.high - measurement.rounding)", "low[i] = max(low[i], (y - width) / row_count.high)",
     BARS + "a_bar_of_a_query_measured_alone_is_the_one_of_the_proof",
 )  # fmt: skip
 bars(
@@ -976,14 +976,14 @@ bars(
 )  # fmt: skip
 bars(
     "B22", "bars/error_bars.py::ErrorBars.distance", "the distance of the data from the hypothesis leaves out the noise",
-    "off = [float(np.linalg.norm(y - rows.estimate * believed)) + noise + unknown for y, noise in known]",
-    "off = [float(np.linalg.norm(y - rows.estimate * believed)) + unknown for y, noise in known]",
+    "off = [float(np.linalg.norm(y - row_count.estimate * believed)) + noise + unknown for y, noise in known]",
+    "off = [float(np.linalg.norm(y - row_count.estimate * believed)) + unknown for y, noise in known]",
     BARS + "the_distance_of_a_hypothesis_is_the_one_of_the_proof",
 )  # fmt: skip
 bars(
     "B23", "bars/error_bars.py::ErrorBars.distance", "the distance of the data from the hypothesis leaves out what is not known of n",
-    "off = [float(np.linalg.norm(y - rows.estimate * believed)) + noise + unknown for y, noise in known]",
-    "off = [float(np.linalg.norm(y - rows.estimate * believed)) + noise for y, noise in known]",
+    "off = [float(np.linalg.norm(y - row_count.estimate * believed)) + noise + unknown for y, noise in known]",
+    "off = [float(np.linalg.norm(y - row_count.estimate * believed)) + noise for y, noise in known]",
     BARS + "the_distance_of_a_hypothesis_is_the_one_of_the_proof",
 )  # fmt: skip
 bars(
@@ -1273,7 +1273,7 @@ session(
 )  # fmt: skip
 session(
     "S34", "answering/scaling.py::scaled_answer", "the typical error of all rows is said to be none, though their number is private",
-    "typical_error = np.hypot(typical_error * rows, np.abs(value) * engine.typical_of_rows)", "typical_error = typical_error * rows",
+    "typical_error = np.hypot(typical_error * n, np.abs(value) * engine.typical_of_rows)", "typical_error = typical_error * n",
     "attacks/test_attacks_adaptive_bars.py::test_the_typical_error_of_all_rows_is_that_of_their_number_where_it_is_private",
 )  # fmt: skip
 session(

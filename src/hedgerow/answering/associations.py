@@ -106,14 +106,14 @@ class Associations(Sequence[Association]):
         """The associations as a frame, the strongest first."""
         import pandas as pd
 
-        rows = [
+        lines = [
             (
                 *(*one.columns, one.cramers_v, one.lower, one.upper, one.is_proven),
                 *(*one.values, one.difference, math.nan if one.error is None else one.error),
             )
             for one in self._listed
         ]
-        return pd.DataFrame([dict(zip(COLUMNS, row, strict=True)) for row in rows], columns=list(COLUMNS))
+        return pd.DataFrame([dict(zip(COLUMNS, row, strict=True)) for row in lines], columns=list(COLUMNS))
 
     def __str__(self) -> str:
         return "\n".join(map(str, self._listed)) or "No two columns can be compared."
@@ -122,11 +122,11 @@ class Associations(Sequence[Association]):
         return str(self)
 
     def _repr_html_(self) -> str:
-        rows = [
+        lines = [
             (" × ".join(one.columns), one.strength, one.cell, one.contrast, "yes" if one.is_proven else "no")
             for one in self._listed
         ]
-        return _html.table(("columns", "Cramér's V", "cell", "share beyond independence", "proven"), rows)
+        return _html.table(("columns", "Cramér's V", "cell", "share beyond independence", "proven"), lines)
 
 
 def strongest_associations(universe: Universe, hypothesis: Hypothesis, fraction: Ask, most: int) -> Associations:

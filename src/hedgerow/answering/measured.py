@@ -70,6 +70,6 @@ class MeasuredTables(Sequence[MeasuredTable]):
         return str(self)
 
     def _repr_html_(self) -> str:
-        rows = [(" × ".join(one.attributes), f"{one.cells:,}", f"{one.noise:.3g}") for one in self._listed[:SHOWN]]
-        said = _html.table(("attributes", "cells", "noise of a cell, in rows"), rows)
+        lines = [(" × ".join(one.attributes), f"{one.cells:,}", f"{one.noise:.3g}") for one in self._listed[:SHOWN]]
+        said = _html.table(("attributes", "cells", "noise of a cell, in rows"), lines)
         return said + "".join(map(_html.paragraph, self._left_out()))

@@ -62,8 +62,8 @@ class PrivacyStatement:
     @property
     def html(self) -> str:
         """The statement as one self-contained HTML page."""
-        rows = [(" · ".join(path).replace("_", " "), _format_field(value)) for path, value in _leaves(self.record)]
-        return _html.page("Privacy statement", _html.table(("field", "value"), rows))
+        lines = [(" · ".join(path).replace("_", " "), _format_field(value)) for path, value in _leaves(self.record)]
+        return _html.page("Privacy statement", _html.table(("field", "value"), lines))
 
     def save(self, path: str | Path) -> Path:
         """Write the statement to a path that ends in .json, .md or .html, and return the path."""

@@ -27,13 +27,13 @@ def scaled_answer(
     value, error, coarse, typical_error = estimate.value, estimate.error, estimate.resolution, estimate.typical
     in_rows = not isinstance(bound, Linear) and isinstance(bound, ComposedQuestion) and bound.in_rows
     if in_rows or (scale == "rows" and bound.is_fraction):
-        rows = engine.rows
+        n = engine.rows
         bar_in_rows = engine.total_error_in_rows if in_rows else engine.error_in_rows
         error = None if error is None else bar_in_rows(np.abs(value), error)
         if typical_error is not None:  # ñv − nt = ñ(v − t) + (ñ − n)t: the error of ñ counts too if n is private
-            typical_error = np.hypot(typical_error * rows, np.abs(value) * engine.typical_of_rows)
+            typical_error = np.hypot(typical_error * n, np.abs(value) * engine.typical_of_rows)
             typical_error = typical_error if np.ndim(typical_error) else float(typical_error)
-        value, coarse = value * rows, coarse * rows
+        value, coarse = value * n, coarse * n
         estimate = replace(estimate, lower=None, upper=None)
     labels = bound.labels if estimate.labels is None else estimate.labels
     return Answer(

@@ -82,8 +82,8 @@ class Summary:
 
     def _repr_html_(self) -> str:
         head = ("", *self.columns)
-        rows = [(name, *(self._cell(column, name) for column in self.columns)) for name in STATISTICS]
-        found = _html.table(head, rows, "± is the guaranteed error")
+        lines = [(name, *(self._cell(column, name) for column in self.columns)) for name in STATISTICS]
+        found = _html.table(head, lines, "± is the guaranteed error")
         return found + (self.associations._repr_html_() if len(self.associations) else "")
 
     def __str__(self) -> str:

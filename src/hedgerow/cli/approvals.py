@@ -36,13 +36,13 @@ def list_(
     with open_registry(service, place) as (registry, _):
         found = ApprovalStore(registry).list(state=None if state == "all" else state)
     names = ("id", "dataset", "analyst", "question", "within", "share of the budget", "state", "expires")
-    rows = [
+    lines = [
         (a.id, a.dataset, a.analyst, a.asked, a.within, f"{a.share:.2%}", a.state, format_day(a.expires)) for a in found
     ]
     show(
         {"approvals": [approval_record(each) for each in found]},
         as_json,
-        lambda screen: screen.print(table(names, rows)),
+        lambda screen: screen.print(table(names, lines)),
     )
 
 

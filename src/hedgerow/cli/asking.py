@@ -137,15 +137,15 @@ def _answers(screen: Console, answers: list[Answer], record: dict[str, Any]) -> 
 
     single = [answer for answer in answers if np.ndim(answer.value) == 0]
     if single:
-        rows: list[tuple[Any, ...]] = [
+        lines: list[tuple[Any, ...]] = [
             (repr(a.query), float(a.value), _bar(a.error), _bar(a.typical), _bar(a.resolution) if np.any(a.resolution) else "", a.source, _cost(a))
             for a in single
         ]  # fmt: skip
         columns = ["question", "value", "guaranteed", "typical", "from bins", "source", "cost"]
-        if not any(row[4] for row in rows):
+        if not any(row[4] for row in lines):
             columns.pop(4)
-            rows = [(*row[:4], *row[5:]) for row in rows]
-        screen.print(table(columns, rows))
+            lines = [(*row[:4], *row[5:]) for row in lines]
+        screen.print(table(columns, lines))
     for answer in answers:
         if np.ndim(answer.value):
             screen.print(str(answer), soft_wrap=True)
@@ -154,11 +154,11 @@ def _answers(screen: Console, answers: list[Answer], record: dict[str, Any]) -> 
 
 def _prices(screen: Console, asked: list[Query], record: dict[str, Any]) -> None:
     """Print the price of each question."""
-    rows = [
+    lines = [
         (repr(query), "free" if not cost else f"{cost:.3g}", f"{cost / record['total']:.2%}")
         for query, cost in zip(asked, record["prices"], strict=True)
     ]
-    screen.print(table(("question", record["currency"], "of the budget"), rows))
+    screen.print(table(("question", record["currency"], "of the budget"), lines))
     screen.print(spent_line(record))
 
 
@@ -224,7 +224,7 @@ def sql(
 def _results(screen: Console, results: list[SqlResult], record: dict[str, Any]) -> None:
     """Print the rows of each statement."""
     for result in results:
-        rows = [
+        lines = [
             [part for cell, is_answer in zip(row, result.is_answer, strict=True) for part in (_cell(cell) if is_answer else (cell,))]
             for row in result.rows
         ]  # fmt: skip
@@ -233,7 +233,7 @@ def _results(screen: Console, results: list[SqlResult], record: dict[str, Any]) 
             for name, is_answer in zip(result.names, result.is_answer, strict=True)
             for column in ((name, "guaranteed") if is_answer else (name,))
         ]
-        screen.print(table(columns, rows))
+        screen.print(table(columns, lines))
     if "out" in record:
         screen.print(f"Wrote {record['out']}.")
     screen.print(spent_line(record))
@@ -315,15 +315,15 @@ def fit(
             "source": answer.source,
             "cost": answer.cost,
         }  # fmt: skip
-    rows = [(name, *map(float, row)) for name, row in zip(names, theta, strict=True)]
+    lines = [(name, *map(float, row)) for name, row in zip(names, theta, strict=True)]
     heads = (f"{chosen} model of {target}", *classes)
     if len(classes) == 1 and record["errors"] is not None:
-        rows = [(*row, each) for row, each in zip(rows, record["errors"], strict=True)]
+        lines = [(*row, each) for row, each in zip(lines, record["errors"], strict=True)]
         heads = (*heads, f"± ({answer.coefficient_basis})")
 
     def tell(screen: Console) -> None:
         """Print the coefficients and the sentences that explain them."""
-        screen.print(table(heads, rows))
+        screen.print(table(heads, lines))
         bound = "not bounded" if answer.error is None else f"at most {float(answer.error):.4g}"
         screen.print("Numbers are scaled to [−1, 1] by their declared ends, flags are 0 or 1.")
         for name, value in risk.features.references.items():

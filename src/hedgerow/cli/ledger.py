@@ -78,12 +78,12 @@ def _show_ledger(screen: Console, record: dict[str, Any], days: float | None) ->
         ("head", record["head"]),
     ]  # fmt: skip
     screen.print(facts(pairs))
-    rows = [
+    lines = [
         (row["who"] or "(everybody)", row["day"], row["charges"], row["spent"], f"{row['share']:.2%}")
         for row in record["spending"]
     ]
     title = "" if days is None else f"the last {days:g} days"
-    screen.print(table(("who", "day", "charges", record["currency"], "of the budget"), rows, title))
+    screen.print(table(("who", "day", "charges", record["currency"], "of the budget"), lines, title))
     if record["blocks"]:
         blocks = [
             (b["block"], b["epsilon"], b["delta"], b["spent"], f"{b['spent'] / b['total']:.1%}")

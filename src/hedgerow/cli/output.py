@@ -131,12 +131,12 @@ def show(record: Any, as_json: bool, human: Callable[[Console], None]) -> None:
         human(console())
 
 
-def table(columns: Sequence[str], rows: Iterable[Sequence[object]], title: str = "") -> Any:
+def table(columns: Sequence[str], lines: Iterable[Sequence[object]], title: str = "") -> Any:
     """Return a table of texts and numbers, with numbers aligned right."""
     from rich import box
     from rich.table import Table
 
-    cells = [[format_cell(cell) for cell in row] for row in rows]
+    cells = [[format_cell(cell) for cell in row] for row in lines]
     made = Table(title=title or None, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
     for i, name in enumerate(columns):
         numeric = all(_is_number(row[i]) for row in cells)

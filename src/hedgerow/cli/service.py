@@ -183,9 +183,9 @@ def list_(service: ServiceFile = None, place: Place = DEFAULT, as_json: AsJson =
 
     with open_registry(service, place) as (registry, _):
         records = [_record(token) for token in TokenStore(registry).list()]
-    rows = [[str(value) for value in record.values()] for record in records]
+    lines = [[str(value) for value in record.values()] for record in records]
     names = ("id", "person", "project", "role", "datasets", "created", "expires", "state")
-    show({"tokens": records}, as_json, lambda screen: screen.print(table(names, rows)))
+    show({"tokens": records}, as_json, lambda screen: screen.print(table(names, lines)))
 
 
 @tokens.command("revoke")

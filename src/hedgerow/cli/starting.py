@@ -300,8 +300,8 @@ def _print_draft(
     screen: Console, out: Path, known: Draft, notes: Mapping[str, str], whole: Budget | None, spent: tuple[float, float]
 ) -> None:
     """Print the drafted columns, the cost and the next steps."""
-    rows = [(name, *(("not declared", None) if a is None else (_kind(a), a.size))) for name, a in known.items()]
-    screen.print(table(("column", "what it may be", "cells"), rows))
+    lines = [(name, *(("not declared", None) if a is None else (_kind(a), a.size))) for name, a in known.items()]
+    screen.print(table(("column", "what it may be", "cells"), lines))
     for name, note in notes.items():
         screen.print(f"{name}: {note}.", markup=False)
     open_ones = [name for name, attribute in known.items() if attribute is None]

@@ -195,10 +195,10 @@ async def prospect(asked: PageRequest) -> Response:
     """Show what a budget promises and buys."""
     body = _prospect_body(asked)
     found = await _call(asked, "read_prospect", body=body)
-    rows = [(f"{point['rows']:,} rows", point) for point in found["by_rows"]]
+    by_rows = [(f"{point['rows']:,} rows", point) for point in found["by_rows"]]
     budgets = [(f"ε = {point['epsilon']:g}", point) for point in found["by_epsilon"]]
     return asked.page(
-        "prospect.html", found=found, given=body, by_rows=_error_bars(rows, found["rows"]), by_epsilon=_error_bars(budgets, None),
+        "prospect.html", found=found, given=body, by_rows=_error_bars(by_rows, found["rows"]), by_epsilon=_error_bars(budgets, None),
         here=asked.address_of(f"/register/{asked.request.path_params['registration']}"), key=random_token(16),
         approve=asked.form_field("approve"),
     )  # fmt: skip

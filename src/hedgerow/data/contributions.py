@@ -74,14 +74,14 @@ def kept_rows(persons: Sequence[bytes], records: Sequence[str], most: int) -> li
     return sorted(stay)
 
 
-def kept_query(rows: str, columns: list[str], most: int) -> str:
-    """Return SQL that selects the cells of the kept rows from a table ``rows`` with a column ``unit``.
+def kept_query(table: str, columns: list[str], most: int) -> str:
+    """Return SQL that selects the cells of the kept rows from ``table``, which has a column ``unit``.
 
     DuckDB and Spark read the statement in the same way.
     """
     cells = ", ".join(columns)
     record = " || ',' || ".join(f"CAST({column} AS STRING)" for column in columns)
-    again = f"SELECT *, row_number() OVER (PARTITION BY unit, {cells} ORDER BY unit) AS again FROM {rows}"
+    again = f"SELECT *, row_number() OVER (PARTITION BY unit, {cells} ORDER BY unit) AS again FROM {table}"
     mark = f"md5(hex(unit) || '|' || {record} || '|' || CAST(again AS STRING))"
     placed = (
         f"SELECT {cells}, row_number() OVER (PARTITION BY unit ORDER BY {mark}, {cells}, again) AS place FROM ({again})"

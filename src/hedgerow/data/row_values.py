@@ -34,12 +34,12 @@ Valued = Callable[[Integers], Integers]
 """A function from row numbers to the rows' values in steps."""
 
 
-def statistic_values(rows: RowStore, asked: RowStatistic) -> Valued:
+def statistic_values(store: RowStore, asked: RowStatistic) -> Valued:
     """Return the function that evaluates a statistic on these rows."""
-    rows.require(asked.attributes)
+    store.require(asked.attributes)
 
     def valued(indices: Integers) -> Integers:
-        columns = rows.take(indices, asked.attributes)
+        columns = store.take(indices, asked.attributes)
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
             return (
@@ -51,13 +51,13 @@ def statistic_values(rows: RowStore, asked: RowStatistic) -> Valued:
     return valued
 
 
-def linear_values(rows: RowStore, universe: Universe, asked: Linear) -> Valued:
+def linear_values(store: RowStore, universe: Universe, asked: Linear) -> Valued:
     """Return the function that evaluates an expression on these rows: the weight of the cells of their values."""
-    rows.require_cells(universe)
+    store.require_cells(universe)
     steps = np.rint(np.clip(asked.table, 0.0, 1.0) * STEPS).astype(np.int64)
 
     def valued(indices: Integers) -> Integers:
-        cells = tuple(rows.cells(indices, universe, asked.attributes))
+        cells = tuple(store.cells(indices, universe, asked.attributes))
         return np.broadcast_to(steps[cells], indices.shape)
 
     return valued

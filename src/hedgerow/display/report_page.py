@@ -158,8 +158,8 @@ def _question_sections(answers: Sequence[tuple[Any, int]], facts: dict[str, Any]
         if lines:
             yield _table(head, lines, "", numeric=(1, 2, 3))
         for said, by, same in series:
-            rows = [(_html.text(label(value)), *_line(answer, times, facts)[1:]) for value, answer, times in same]
-            yield f"<p>{_html.text(said)}</p>{_table((by, *head[1:]), rows, '', numeric=(1, 2, 3))}"
+            shown = [(_html.text(label(value)), *_line(answer, times, facts)[1:]) for value, answer, times in same]
+            yield f"<p>{_html.text(said)}</p>{_table((by, *head[1:]), shown, '', numeric=(1, 2, 3))}"
     for group, name in ((tables, "Tables"), (models, "Models")):
         if group:
             yield f"<h3>{name}</h3>"
@@ -233,7 +233,7 @@ def _cells(answer: Any, times: int, facts: dict[str, Any]) -> str:
             return UNINFORMATIVE
         return f"{100 * cell:.3g} %" if as_share else f"{cell:,.4g}"
 
-    rows = [[show(cell) for cell in row] for row in frame.head(SHOWN).itertuples(index=False)]
+    lines = [[show(cell) for cell in row] for row in frame.head(SHOWN).itertuples(index=False)]
     if answer.query.is_convex:
         said = "excess risk not bounded" if answer.error is None else f"excess risk at most {float(answer.error):.3g}"
     else:
@@ -241,7 +241,7 @@ def _cells(answer: Any, times: int, facts: dict[str, Any]) -> str:
     more = "" if len(frame) <= SHOWN else _html.paragraph(f"… and {len(frame) - SHOWN:,} more cells.")
     numeric = tuple(range(len(axes), len(head)))
     return f"<p>{_question(answer, times)}<br><small>{_html.text(said)} · {_how(answer, facts)}</small></p>" + (
-        _table(head, rows, "", numeric=numeric) + more
+        _table(head, lines, "", numeric=numeric) + more
     )
 
 
@@ -270,9 +270,9 @@ def _cost_sections(report: Any) -> Iterable[str]:
     purposes: dict[str, list[Any]] = {}
     for charge in report.charges:
         purposes.setdefault(_purpose(charge.why), []).append(charge)
-    rows = [(_html.text(name), f"{len(some):,}", *_cost(some, facts)) for name, some in purposes.items()]
+    shown = [(_html.text(name), f"{len(some):,}", *_cost(some, facts)) for name, some in purposes.items()]
     names = _cost_names(facts)
-    yield _table(("spent on", "charges", *names), rows, "", numeric=tuple(range(1, 2 + len(names))))
+    yield _table(("spent on", "charges", *names), shown, "", numeric=tuple(range(1, 2 + len(names))))
     named = any(charge.when for charge in report.charges)
     lines = [
         (
@@ -294,8 +294,8 @@ def _promise_sections(report: Any) -> Iterable[str]:
     """Yield the certificate, the columns, and the meaning of the terms."""
     yield _html.paragraph(_protection(report.facts))
     yield f"<h3>Certificate</h3>{_html.paragraph(report.certificate or NONE)}"
-    rows = [(_html.text(name), _html.text(kind), f"{cells:,}") for name, kind, cells in report.attributes]
-    yield f"<h3>Columns, as they were declared</h3>{_table(('column', 'kind', 'values'), rows, '', numeric=(2,))}"
+    lines = [(_html.text(name), _html.text(kind), f"{cells:,}") for name, kind, cells in report.attributes]
+    yield f"<h3>Columns, as they were declared</h3>{_table(('column', 'kind', 'values'), lines, '', numeric=(2,))}"
     yield "<h3>Terms</h3>"
     yield _table(
         ("", ""),
@@ -392,14 +392,14 @@ def _delta(facts: dict[str, Any]) -> str:
 
 
 def _unit(facts: dict[str, Any]) -> str:
-    rows = facts.get("rows_per_unit", 1)
-    return "one row" if rows == 1 else f"one person, with at most {rows} rows"
+    rows_per_unit = facts.get("rows_per_unit", 1)
+    return "one row" if rows_per_unit == 1 else f"one person, with at most {rows_per_unit} rows"
 
 
 def _protection(facts: dict[str, Any]) -> str:
     """Return what is protected, in a sentence."""
-    rows = facts.get("rows_per_unit", 1)
-    who = "any one row" if rows == 1 else f"any one person (at most {rows} rows)"
+    rows_per_unit = facts.get("rows_per_unit", 1)
+    who = "any one row" if rows_per_unit == 1 else f"any one person (at most {rows_per_unit} rows)"
     if facts["neighbours"] == "replace":
         return (
             f"Protected is the content of {who}: nobody who sees this report can tell much better than before what it "
@@ -415,7 +415,7 @@ def _fact(fact: Any) -> str:
     return f"{fact:.6g}" if isinstance(fact, float) else f"{fact:,}" if isinstance(fact, int) else _html.text(fact)
 
 
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]], kind: str, numeric: Sequence[int] = ()) -> str:
+def _table(head: Sequence[str], lines: Iterable[Sequence[str]], kind: str, numeric: Sequence[int] = ()) -> str:
     """Return a table of HTML cells, with the numeric columns to the right. An empty head is left out."""
 
     def cells(tag: str, row: Sequence[str]) -> str:
@@ -423,5 +423,5 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]], kind: str, numeri
 
     top = f"<thead><tr>{cells('th', [_html.text(name) for name in head])}</tr></thead>" if any(head) else ""
     named = f' class="{kind}"' if kind else ""
-    body = "".join(f"<tr>{cells('td', row)}</tr>" for row in rows)
+    body = "".join(f"<tr>{cells('td', row)}</tr>" for row in lines)
     return f"<table{named}>{top}<tbody>{body}</tbody></table>"

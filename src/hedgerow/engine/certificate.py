@@ -68,11 +68,11 @@ class Certificate:
         return math.fsum([*at_once.values(), *each, self.beta_of_rows])
 
     def _repr_html_(self) -> str:
-        rows = [
+        lines = [
             (KINDS[limit.kind], limit.size, f"± {limit.bar:.2g}", f"{limit.sets:,} of {limit.of:,}")
             for limit in self.limits
         ]
-        return _html.table(("questions", "columns", "guaranteed error", "sets of columns"), rows) + _html.paragraph(
+        return _html.table(("questions", "columns", "guaranteed error", "sets of columns"), lines) + _html.paragraph(
             self
         )
 

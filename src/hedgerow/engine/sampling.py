@@ -32,9 +32,9 @@ class RowSampling:
     """
 
     def __init__(
-        self, rows: RowStore, universe: Universe, ledger: Ledger, noise: Noise, *, queries: int, beta: float
+        self, store: RowStore, universe: Universe, ledger: Ledger, noise: Noise, *, queries: int, beta: float
     ) -> None:
-        self.ledger, self._rows, self._universe, self._noise = ledger, rows, universe, noise
+        self.ledger, self._rows, self._universe, self._noise = ledger, store, universe, noise
         self._queries, self._beta = queries, beta
         self._known: dict[RowStatistic, Estimate] = {}  # in memory only: a Python function has no stored form
 

@@ -121,12 +121,12 @@ def by_statistical_queries(
     names = [f"x{i}" for i in range(matrix.shape[1])]
     named = dataclasses.replace(loss, target="y", features=tuple(names), intercept=False)
     risk = ClippedRisk(named, over, feature_bound, label_bound)
-    rows = in_memory({"y": labels, **{name: matrix[:, i] for i, name in enumerate(names)}})
+    store = in_memory({"y": labels, **{name: matrix[:, i] for i, name in enumerate(names)}})
     left = ledger.remaining if spend is None else min(positive("spend", spend), ledger.remaining)
-    plan = _plan(risk, rows.rows, ledger.budget, left, alpha, beta, size)
+    plan = _plan(risk, store.rows, ledger.budget, left, alpha, beta, size)
     before = ledger.spent
     source = noise if noise is not None else Noise() if seed is None else Seeded(seed)
-    theta = descent_by_queries.minimize(plan, rows, ledger, source)
+    theta = descent_by_queries.minimize(plan, store, ledger, source)
     bound = plan.expected_excess if alpha is None or beta is None else alpha
     events = (plan.query.event,) * plan.calls + (() if plan.choice is None else (plan.choice,))
     return Result(

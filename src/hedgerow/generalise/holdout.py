@@ -330,8 +330,8 @@ class Holdout(NotCopyable):
         """
         kind = Metric(name or getattr(function, "__name__", "mean"), lambda y, predicted: predicted)
 
-        def values(rows: _HoldoutRows) -> Integers:
-            return in_units(_call_model(lambda: function(rows.features_for_model(), rows.y)), rows.n, kind.worst)
+        def values(sample: _HoldoutRows) -> Integers:
+            return in_units(_call_model(lambda: function(sample.features_for_model(), sample.y)), sample.n, kind.worst)
 
         return self._score(values, kind, guess, name, compared=True)
 
@@ -388,8 +388,8 @@ class Holdout(NotCopyable):
         label = kind.label(model)
         scores = score_function(model, label)
 
-        def is_positive(rows: _HoldoutRows) -> NDArray[np.bool_]:
-            return np.asarray(np.asarray(rows.y) == label, dtype=bool)
+        def is_positive(sample: _HoldoutRows) -> NDArray[np.bool_]:
+            return np.asarray(np.asarray(sample.y) == label, dtype=bool)
 
         if label not in self._discordant:
             mixed = self._pair_mean(lambda rows: discordant_units(is_positive(rows)), None, compared=False)
@@ -608,8 +608,8 @@ class Holdout(NotCopyable):
         for column in names:
             cut, side = best_side(train.column(column), train.y == label)
 
-            def right(rows: _HoldoutRows, column: Any = column, cut: float = cut, side: bool = side) -> Integers:
-                return in_units(((rows.column(column) > cut) == side) == (rows.y == label), rows.n, 0.0)
+            def right(sample: _HoldoutRows, column: Any = column, cut: float = cut, side: bool = side) -> Integers:
+                return in_units(((sample.column(column) > cut) == side) == (sample.y == label), sample.n, 0.0)
 
             kind = Metric("feature", lambda y, predicted: predicted)
             score = self._score(right, kind, None, str(column), compared=True)
@@ -698,14 +698,14 @@ class Holdout(NotCopyable):
         return f"spent {self._ledger.spent:.4g} of {budget.total:.4g} {budget.currency}"
 
     def _repr_html_(self) -> str:
-        rows = [
+        lines = [
             (s.name or "–", s.metric, f"{s.value:.4f}", f"{s.low:.4f} to {s.high:.4f}", s.source, f"{s.cost:.3g}")
             for s in self._scores[-SHOWN:]
         ]
         head = ("model", "metric", "score", "interval", "from", "cost")
         warning = "NOT PRIVATE: the noise comes from a seed. " if isinstance(self._noise, Seeded) else ""
-        said = f"{warning}Holdout of {self.rows:,} rows, {self._spending_in_words()}; the last {len(rows)} of {len(self._scores)} scores"
-        return _html.table(head, rows, said)
+        said = f"{warning}Holdout of {self.rows:,} rows, {self._spending_in_words()}; the last {len(lines)} of {len(self._scores)} scores"
+        return _html.table(head, lines, said)
 
 
 def _is_area(metric: Any) -> bool:
@@ -713,15 +713,15 @@ def _is_area(metric: Any) -> bool:
     return isinstance(metric, PairMetric) or (isinstance(metric, str) and metric == "auc")
 
 
-def _predictions(scores: Callable[[Any], Any], rows: _HoldoutRows, by_row: bool) -> Any:
+def _predictions(scores: Callable[[Any], Any], sample: _HoldoutRows, by_row: bool) -> Any:
     """Return the score of each row; NaN for a row that is shown alone and on which the model raises."""
     with np.errstate(all="ignore"):
         if not by_row:
-            return _call_model(lambda: scores(rows.features_for_model()))
-        found = np.full(rows.n, np.nan)
-        for i in range(rows.n):
+            return _call_model(lambda: scores(sample.features_for_model()))
+        found = np.full(sample.n, np.nan)
+        for i in range(sample.n):
             with contextlib.suppress(Exception):  # caused by the row, so it must not show
-                found[i] = float(np.asarray(scores(rows.row(i))).ravel()[0])
+                found[i] = float(np.asarray(scores(sample.row(i))).ravel()[0])
         return found
 
 
@@ -729,7 +729,7 @@ def _total(units: Integers) -> int:
     return int(units.sum())
 
 
-def _values(model: Any, metric: Metric, rows: _HoldoutRows, by_row: bool) -> Integers:
+def _values(model: Any, metric: Metric, sample: _HoldoutRows, by_row: bool) -> Integers:
     """Return the value of each row, in units."""
     predict = getattr(model, metric.wants, model)
     if not callable(predict):
@@ -737,18 +737,18 @@ def _values(model: Any, metric: Metric, rows: _HoldoutRows, by_row: bool) -> Int
             f"model must have {metric.wants}, or be a function. Found {type(model).__name__}. Give a fitted model."
         )
     if by_row:
-        return np.array([_alone(predict, metric, rows, i) for i in range(rows.n)], dtype=np.int64)
+        return np.array([_alone(predict, metric, sample, i) for i in range(sample.n)], dtype=np.int64)
     with np.errstate(all="ignore"):
         return in_units(
-            _call_model(lambda: metric.rows(rows.y, predict(rows.features_for_model()))), rows.n, metric.worst
+            _call_model(lambda: metric.rows(sample.y, predict(sample.features_for_model()))), sample.n, metric.worst
         )
 
 
-def _alone(predict: Callable[[Any], Any], metric: Metric, rows: _HoldoutRows, i: int) -> int:
+def _alone(predict: Callable[[Any], Any], metric: Metric, sample: _HoldoutRows, i: int) -> int:
     """Return the value of one row that the model is shown alone; the worst value if the model raises."""
     try:
         with np.errstate(all="ignore"):
-            return int(in_units(metric.rows(rows.y[i : i + 1], predict(rows.row(i))), 1, metric.worst)[0])
+            return int(in_units(metric.rows(sample.y[i : i + 1], predict(sample.row(i))), 1, metric.worst)[0])
     except Exception:  # caused by the row, so it must not show
         return int(metric.worst * UNITS)
 

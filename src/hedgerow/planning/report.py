@@ -295,9 +295,9 @@ class Plan:
         return str(self)
 
     def __str__(self) -> str:
-        rows = [self.columns, *self.lines]
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        text = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+        lines = [self.columns, *self.lines]
+        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        text = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in lines]
         return "\n".join([*text, *self._sentences()])
 
     def _sentences(self) -> list[str]:

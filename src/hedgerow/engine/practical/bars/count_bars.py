@@ -113,16 +113,16 @@ class CountBars(ErrorBars):
         if measurement.query is None:
             self._plans = {}
 
-    def interval(self, query: Linear, rows: RowCountInterval) -> tuple[float, float]:
+    def interval(self, query: Linear, row_count: RowCountInterval) -> tuple[float, float]:
         """Return the ends that ``intervals`` gives for the true fraction of one query."""
         if not is_product(query) or (self.queries and query.key in self.queries):
-            ends = self.intervals([query], rows)
+            ends = self.intervals([query], row_count)
             return float(ends[0][0]), float(ends[1][0])
         plan = self._plan(query.attributes)
         sets, codes, sizes = _describe(query, plan)
         low, high, room = 0.0, 1.0, 1.0
         for part in plan.parts:
-            below, above = _bound(part, sets, codes, sizes, rows)
+            below, above = _bound(part, sets, codes, sizes, row_count)
             high = min(high, above)
             low = max(low, below) if plan.measured else low
             room -= 1 - below if part.brings else 0.0
@@ -215,7 +215,11 @@ def _norm(total: int, cells: int) -> float:
 
 
 def _bound(
-    part: _Part, sets: Sequence[NDArray[np.bool_]], codes: Sequence[float], sizes: Sequence[int], rows: RowCountInterval
+    part: _Part,
+    sets: Sequence[NDArray[np.bool_]],
+    codes: Sequence[float],
+    sizes: Sequence[int],
+    row_count: RowCountInterval,
 ) -> tuple[float, float]:
     """Return both ends for the true fraction of the part of a count that is about measured attributes."""
     inside = [sets[place] for place in part.places]
@@ -232,6 +236,6 @@ def _bound(
         off = float(found) - c * table.total
         width = table.width(code, norm, table.deviation(part.names, inside, norm))
         below, above = off - width, off + width
-        low = max(low, c + below / (rows.low if below < 0 else rows.high))
-        high = min(high, c + above / (rows.high if above < 0 else rows.low))
+        low = max(low, c + below / (row_count.low if below < 0 else row_count.high))
+        high = min(high, c + above / (row_count.high if above < 0 else row_count.low))
     return low, max(low, high)

@@ -150,7 +150,7 @@ class ErrorBars:
         """Record the release of such a number: it takes its share of β as any measurement does."""
         self._numbers += 1
 
-    def distance(self, names: Names, believed: Array, rows: RowCountInterval) -> float:
+    def distance(self, names: Names, believed: Array, row_count: RowCountInterval) -> float:
         """Return a bound on the ℓ2 distance of the true fractions from ``believed``; infinite if never measured."""
         names = varying_names(self.universe, names)
         believed = believed.reshape(self.universe.sizes(names))
@@ -165,9 +165,9 @@ class ErrorBars:
             x = self.overview_doubt + doubt_of("tables") + math.log(len(self.overview.sets))
             noise = self.overview.widest(names) * (math.sqrt(cells) + math.sqrt(2 * x) + self.overview.rounding)
             known.append((self.overview.onto(names), noise))
-        unknown = (rows.high - rows.low) * float(np.linalg.norm(believed))
-        off = [float(np.linalg.norm(y - rows.estimate * believed)) + noise + unknown for y, noise in known]
-        return min(off, default=math.inf) / rows.low
+        unknown = (row_count.high - row_count.low) * float(np.linalg.norm(believed))
+        off = [float(np.linalg.norm(y - row_count.estimate * believed)) + noise + unknown for y, noise in known]
+        return min(off, default=math.inf) / row_count.low
 
     def covers(self, names: Names) -> bool:
         """Return True if some measurement estimates the counts on these attributes."""
@@ -191,7 +191,7 @@ class ErrorBars:
                 found[i] = min(found[i], math.sqrt(measurement.variance))
         return found
 
-    def intervals(self, queries: Sequence[Linear], rows: RowCountInterval) -> tuple[Array, Array]:
+    def intervals(self, queries: Sequence[Linear], row_count: RowCountInterval) -> tuple[Array, Array]:
         """Return lower and upper ends for the true fraction of each query; [0, 1] where nothing is known."""
         low, high = np.zeros(len(queries)), np.ones(len(queries))
         unmeasured: dict[Names, tuple[list[int], Products]] = {}
@@ -199,20 +199,20 @@ class ErrorBars:
             if not names:
                 low[members] = high[members] = [float(q.table) for q in asked]
             elif self.covers(names):
-                low[members], high[members] = self._group(names, asked, rows)
+                low[members], high[members] = self._group(names, asked, row_count)
             elif isinstance(asked, Products):
                 unmeasured[names] = members.tolist(), asked
             elif counts := [i for i in members.tolist() if is_product(queries[i])]:
                 unmeasured[names] = counts, Products.of([queries[i] for i in counts])
-        self._bound_by_parts(unmeasured, rows, low, high)
+        self._bound_by_parts(unmeasured, row_count, low, high)
         for i, query in enumerate(queries) if self.queries else ():
             for measurement, doubt in self.queries.get(query.key, ()):
                 width = _one_tail(measurement.event, math.log(2) + doubt)
                 if not query.is_count:  # the value was rounded to the grid before the noise
                     width += measurement.event.grid / 2
                 y = float(measurement.values)
-                low[i] = max(low[i], (y - width) / rows.high - measurement.rounding)
-                high[i] = min(high[i], (y + width) / rows.low + measurement.rounding)
+                low[i] = max(low[i], (y - width) / row_count.high - measurement.rounding)
+                high[i] = min(high[i], (y + width) / row_count.low + measurement.rounding)
         return low, np.maximum(low, high)
 
     def rows(self) -> RowCountInterval:
@@ -235,7 +235,7 @@ class ErrorBars:
         high = max(low, high)
         return RowCountInterval(min(high, max(low, weighted / weights)), low, high, 1 / math.sqrt(weights))
 
-    def cell_intervals(self, names: Names, rows: RowCountInterval) -> tuple[Array, Array]:
+    def cell_intervals(self, names: Names, row_count: RowCountInterval) -> tuple[Array, Array]:
         """Return lower and upper ends for every cell of a marginal, as if its cells were asked one by one."""
         shape = self.universe.sizes(names)
         if not names:
@@ -252,15 +252,15 @@ class ErrorBars:
             known.append((measurement.onto(names), float(self._width(measurement, doubt, one, norm, cells)[0])))
         for y, width in known:
             off = y - y.sum() / cells
-            low = np.maximum(low, 1 / cells + _over(off - width, rows.high, rows.low))
-            high = np.minimum(high, 1 / cells + _over(off + width, rows.low, rows.high))
+            low = np.maximum(low, 1 / cells + _over(off - width, row_count.high, row_count.low))
+            high = np.minimum(high, 1 / cells + _over(off + width, row_count.low, row_count.high))
         if not known:
             for part in self.largest_parts(names):
                 wide = [m if n in part else 1 for n, m in zip(names, shape, strict=True)]
-                high = np.minimum(high, self.cell_intervals(part, rows)[1].reshape(wide))
+                high = np.minimum(high, self.cell_intervals(part, row_count)[1].reshape(wide))
         return low, np.maximum(low, high)
 
-    def _group(self, names: Names, asked: Sequence[Linear], rows: RowCountInterval) -> tuple[Array, Array]:
+    def _group(self, names: Names, asked: Sequence[Linear], row_count: RowCountInterval) -> tuple[Array, Array]:
         """Return intervals of queries on the same, measured attributes."""
         support = self.supporting_measurements(names)
         overview = self.overview if self.overview is not None and self.overview.covers(names) else None
@@ -273,15 +273,15 @@ class ErrorBars:
             y = overview.onto(names)
             off = answer_all(asked, lambda _: y) - c * y.sum()
             width = self._joint_width(names, asked)
-            low = np.maximum(low, c + _over(off - width, rows.high, rows.low))
-            high = np.minimum(high, c + _over(off + width, rows.low, rows.high))
+            low = np.maximum(low, c + _over(off - width, row_count.high, row_count.low))
+            high = np.minimum(high, c + _over(off + width, row_count.low, row_count.high))
         for measurement, doubt in support:
             y = measurement.onto(names)
             merged = self.universe.cells(measurement.attributes) / cells  # number of measured cells in each cell of A
             off = answer_all(asked, lambda _, y=y: y) - c * y.sum()  # type: ignore[misc]
             width = self._width(measurement, doubt, asked, norm * math.sqrt(merged), cells)
-            low = np.maximum(low, c + _over(off - width, rows.high, rows.low))
-            high = np.minimum(high, c + _over(off + width, rows.low, rows.high))
+            low = np.maximum(low, c + _over(off - width, row_count.high, row_count.low))
+            high = np.minimum(high, c + _over(off + width, row_count.low, row_count.high))
         return low, np.maximum(low, high)
 
     def _joint_width(self, names: Names, asked: Sequence[Linear]) -> Array:
@@ -335,7 +335,7 @@ class ErrorBars:
         return self._supports[names]
 
     def _bound_by_parts(
-        self, groups: dict[Names, tuple[list[int], Products]], rows: RowCountInterval, low: Array, high: Array
+        self, groups: dict[Names, tuple[list[int], Products]], row_count: RowCountInterval, low: Array, high: Array
     ) -> None:
         """Tighten the intervals of conjunctions by Fréchet's bounds, in place.
 
@@ -358,7 +358,7 @@ class ErrorBars:
             at = [i for use in uses[part] for i in use.members]
             brings = np.concatenate([np.full(len(use.members), use.brings) for use in uses[part]])
             along = zip(*(use.masks for use in uses[part]), strict=True)
-            below, above = self._group(part, Products(part, tuple(map(np.concatenate, along))), rows)
+            below, above = self._group(part, Products(part, tuple(map(np.concatenate, along))), row_count)
             high[at] = np.minimum(high[at], above)
             room[at] -= np.where(brings, 1 - below, 0.0)
         low[whole] = np.maximum(0.0, room[whole])

@@ -74,7 +74,7 @@ class MergedBars:
         high = max(low, high)
         return RowCountInterval(min(high, max(low, b.estimate)), low, high, b.deviation)
 
-    def intervals(self, queries: Sequence[Linear], rows: RowCountInterval) -> tuple[Array, Array]:
+    def intervals(self, queries: Sequence[Linear], row_count: RowCountInterval) -> tuple[Array, Array]:
         """Return intervals for the true fractions: the intersection of those by values and those by groups."""
         self._merging.expect(queries)
         asked, below, above = GroupedQueries(), [], []  # the questions about groups, and where they are
@@ -85,30 +85,30 @@ class MergedBars:
             if inner is not outer:
                 asked.append(inner)
             below.append(len(asked) - 1)
-        least, most = self._groups.intervals(asked, rows)
+        least, most = self._groups.intervals(asked, row_count)
         low, high = least[below], most[above]
         if self._has_values or self._values.queries:
-            by_values = self._values.intervals(queries, rows)
+            by_values = self._values.intervals(queries, row_count)
             low, high = np.maximum(by_values[0], low), np.minimum(by_values[1], high)
         return low, np.maximum(low, high)
 
-    def interval(self, query: Linear, rows: RowCountInterval) -> tuple[float, float]:
+    def interval(self, query: Linear, row_count: RowCountInterval) -> tuple[float, float]:
         """Return the ends that ``intervals`` gives for the true fraction of one query."""
         below, above = self._merging.around(query)
-        low, high = self._values.interval(query, rows)
-        least, most = self._groups.interval(above, rows)
+        low, high = self._values.interval(query, row_count)
+        least, most = self._groups.interval(above, row_count)
         if below is not above:
-            least = self._groups.interval(below, rows)[0]
+            least = self._groups.interval(below, row_count)[0]
         low, high = max(low, least), min(high, most)
         return low, max(low, high)
 
-    def cell_intervals(self, names: Names, rows: RowCountInterval) -> tuple[Array, Array]:
+    def cell_intervals(self, names: Names, row_count: RowCountInterval) -> tuple[Array, Array]:
         """Return intervals for every cell of a table of values.
 
         A cell of values is at most its cell of groups, and equal to it where each of its groups has one value.
         """
-        low, high = self._values.cell_intervals(names, rows)
-        least, most = self._groups.cell_intervals(names, rows)
+        low, high = self._values.cell_intervals(names, row_count)
+        least, most = self._groups.cell_intervals(names, row_count)
         alone = np.ones(least.shape, bool)
         for axis, name in enumerate(names):
             if name in self._merging.groups:
@@ -150,9 +150,11 @@ class MergedBars:
             return found
         return min(found, self._groups.deviation(above) * self._merging.part(query, above))
 
-    def distance(self, names: Names, believed: Array, rows: RowCountInterval) -> float:
+    def distance(self, names: Names, believed: Array, row_count: RowCountInterval) -> float:
         """Return a bound on the ℓ2 distance of the true fractions from ``believed``."""
-        by_values = self._values.distance(names, believed, rows)
+        by_values = self._values.distance(names, believed, row_count)
         return (
-            by_values if self._merging.touches(names) else min(by_values, self._groups.distance(names, believed, rows))
+            by_values
+            if self._merging.touches(names)
+            else min(by_values, self._groups.distance(names, believed, row_count))
         )

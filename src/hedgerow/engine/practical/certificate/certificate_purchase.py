@@ -200,12 +200,12 @@ def _plan(known: CertifiableAnswers, family: dict[int, list[Names]], amount: Amo
     )
 
 
-def step_bits(rows: RowCountInterval, scale: float) -> int:
+def step_bits(row_count: RowCountInterval, scale: float) -> int:
     """Return the bits of a step, which is 2^-bits rows.
 
     Steps are as fine as 2^52 steps for the rows, 2^38 for the noise, and 2^60 for 2^50 rows allow.
     """
-    bits = min(FINEST, 52 - math.ceil(math.log2(rows.high))) if rows.low == rows.high else PRIVATE
+    bits = min(FINEST, 52 - math.ceil(math.log2(row_count.high))) if row_count.low == row_count.high else PRIVATE
     return max(0, min(bits, 38 - math.ceil(math.log2(scale))))
 
 

@@ -237,13 +237,13 @@ def _move_table(believed: Array, off: Array) -> Array:
     return _rake(found, believed.sum(axis=1), believed.sum(axis=0))
 
 
-def _rake(table: Array, rows: Array, columns: Array) -> Array:
+def _rake(table: Array, row_sums: Array, columns: Array) -> Array:
     """Scale the rows and columns of a positive table until they have these sums."""
     for _ in range(SWEEPS):
-        table = table * (rows / np.maximum(table.sum(axis=1), 1e-300))[:, None]
+        table = table * (row_sums / np.maximum(table.sum(axis=1), 1e-300))[:, None]
         sums = table.sum(axis=0)
         table = table * (columns / np.maximum(sums, 1e-300))
-        if float(np.abs(sums - columns).sum()) < AGREES * float(rows.sum()):
+        if float(np.abs(sums - columns).sum()) < AGREES * float(row_sums.sum()):
             break
     return np.asarray(table)
 
