@@ -145,6 +145,20 @@ def test_docstrings_begin_with_a_verb_or_a_noun_phrase(folder: Path) -> None:
     assert found == []
 
 
+def test_docstrings_and_comments_have_short_lines() -> None:
+    found = []
+    for path in sorted(PACKAGE.rglob("*.py")):
+        text = path.read_text()
+        lines = text.splitlines()
+        prose = {number for number, line in enumerate(lines, start=1) if line.lstrip().startswith("# ")}
+        for node in ast.walk(ast.parse(text)):
+            has_text = isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+            if has_text and ast.get_docstring(node) is not None:
+                prose |= {*range(node.body[0].lineno, (node.body[0].end_lineno or 0) + 1)}
+        found += [f"{path.name}:{number}" for number in sorted(prose) if len(lines[number - 1]) > WIDEST]
+    assert found == []
+
+
 def test_names_of_tests_begin_with_what_they_are_about() -> None:
     pattern = re.compile(r"def (test_(?:what|which|whether|where|how|who|whose|of|that)(?:ever)?_\w+)")
     assert {name for path in (ROOT / "tests").rglob("*.py") for name in pattern.findall(path.read_text())} == set()

@@ -1,4 +1,4 @@
-"""Keep the answers of an engine: all, so that a repeated question gets its earlier answer, and the latest for a report."""
+"""Keep the answers of an engine: all of them for repeated questions, and the latest for a report."""
 
 from __future__ import annotations
 

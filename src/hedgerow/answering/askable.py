@@ -258,8 +258,9 @@ class Askable(ABC):
     def bootstrap_errors(self, answer: Answer) -> Any:
         """Return bootstrapped half widths of the coefficients of a model, also where guaranteed ones are stated.
 
-        Guaranteed intervals of coefficients hold with all others, and are often too wide to settle a sign. These say how
-        far the released noise moves each coefficient, at 95 % and one at a time. They are no guarantee. They are free.
+        Guaranteed intervals of coefficients hold with all others, and are often too wide to settle a sign. These say
+        how far the released noise moves each coefficient, at 95 % and one at a time. They are no guarantee. They are
+        free.
 
         Parameters
         ----------
@@ -557,8 +558,9 @@ class Askable(ABC):
     def associations(self, most: int = 20) -> Associations:
         """List the strongest associations between two columns, by Cramér's V. Costs nothing.
 
-        Like ``describe``, the list is computed from what was released. It prints as text and shows as HTML; ``.frame`` is
-        a frame. The ranking is that of the hypothesis, so two columns that were never measured together may be missing.
+        Like ``describe``, the list is computed from what was released. It prints as text and shows as HTML; ``.frame``
+        is a frame. The ranking is that of the hypothesis, so two columns that were never measured together may be
+        missing.
 
         Parameters
         ----------

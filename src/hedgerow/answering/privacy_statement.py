@@ -45,7 +45,10 @@ FAMILIES = {
 
 @dataclass(frozen=True)
 class PrivacyStatement:
-    """A statement of what is protected, how, and what is not covered, as ``.record``, ``.json``, ``.markdown`` and ``.html``."""
+    """A statement of what is protected, how, and what is not covered.
+
+    It can be read as ``.record``, ``.json``, ``.markdown`` and ``.html``.
+    """
 
     record: Mapping[str, Any]
 
@@ -268,7 +271,8 @@ def _hazards(budget: Budget, *, public: bool, private: bool) -> dict[str, dict[s
             "docs/ledger.md",
         ),
         "utility_and_bias": (
-            "Every answer states a bar; small groups have the same absolute bar as large ones, and a larger relative one.",
+            "Every answer states a bar; small groups have the same absolute bar as large ones, and a larger relative "
+            "one.",
             "docs/answers.md",
         ),
         "clipping": ("Numbers outside of their declared range are counted in the first or the last bin.", "docs/reading.md"),

@@ -57,7 +57,10 @@ class BoughtAnswers:
 
 
 class ReleasedSession(Askable):
-    """The released side of a session, asked like the session. Every answer is free. Made by ``session.public_view()``."""
+    """The released side of a session, asked like the session. Every answer is free.
+
+    Made by ``session.public_view()``.
+    """
 
     def __init__(
         self, session: Askable, public: PublicAnswers, record: AnswerStore, limit: int | None, beta: float

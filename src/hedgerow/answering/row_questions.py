@@ -62,8 +62,8 @@ class RowQuestions:
     ) -> Iterator[FlipInterval]:
         """Estimate the fraction of rows that say yes from a stream of yes/no answers, more precisely with each one.
 
-        All intervals of one call hold together, so the caller may decide by them when to stop. The session must be opened
-        with ``keep_rows=``.
+        All intervals of one call hold together, so the caller may decide by them when to stop. The session must be
+        opened with ``keep_rows=``.
 
         Parameters
         ----------

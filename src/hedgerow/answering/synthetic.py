@@ -89,8 +89,8 @@ def _bind(impossible: Iterable[Query], universe: Universe) -> list[Linear]:
         condition = bound_condition(query, universe)
         if not condition.is_exact:
             raise InvalidInput(
-                f"impossible must name whole bins, because a record is drawn as cells. Found {query!r}, which cuts one. "
-                "Use the ends of bins, or declare finer ones."
+                f"impossible must name whole bins, because a record is drawn as cells. Found {query!r}, which cuts "
+                "one. Use the ends of bins, or declare finer ones."
             )
         found.append(condition.low)
     return found

@@ -397,6 +397,7 @@ class Coder:
         }
 
         def place(text: str, number: Number | None) -> int:
+            """Return the cell of a value: by its text, else by a word for truth, else by its number."""
             compared = attribute.spell(text)
             if compared == "":
                 return empty

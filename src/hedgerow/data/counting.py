@@ -4,10 +4,11 @@ A block of rows stays in the processor's cache while all tables are counted in i
 often fall into the same cell, where one increment would have to wait for the previous one. So neighbouring rows are
 counted in several copies of the table, which are added up at the end.
 
-Values of queries are exact, in rows, without rounding that could depend on the data. A 0/1 query counts rows: its value is a whole number, and one row changes it by at most 1. The table of any other query
-is first rounded to multiples of 2^-40. It is then still a linear query with values in [0, 1], whose value on the data
-is a whole number of such steps, added up in integers. That number is rounded to a coarser public step, a power of two
-of at most 1, which float64 and the sampler can hold.
+Values of queries are exact, in rows, without rounding that could depend on the data. A 0/1 query counts rows: its value
+is a whole number, and one row changes it by at most 1. The table of any other query is first rounded to multiples of
+2^-40. It is then still a linear query with values in [0, 1], whose value on the data is a whole number of such steps,
+added up in integers. That number is rounded to a coarser public step, a power of two of at most 1, which float64 and
+the sampler can hold.
 
 Rounding to the nearest step is monotone and commutes with adding a row. So one row still changes the result by at most
 1, exactly. The same holds after values beyond 2^53 steps are cut off. All of this is true for every table of up to

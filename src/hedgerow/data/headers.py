@@ -32,9 +32,10 @@ def missing_columns(
             return InvalidInput(f"{must}{cause}")
         if not wanted & {plain_spelling(name) for name in columns}:
             return InvalidInput(
-                f"{must} in its first line. If the file has no header, name its columns, as in csv=hr.Csv(columns=[…]). If "
-                "its delimiter or encoding is another, declare them, as in csv=hr.Csv(delimiter=';', encoding='latin-1'). "
-                "Otherwise declare the columns as the file spells them."
+                f"{must} in its first line. If the file has no header, name its columns, as in "
+                "csv=hr.Csv(columns=[…]). If its delimiter or encoding is another, declare them, as in "
+                "csv=hr.Csv(delimiter=';', encoding='latin-1'). Otherwise declare the columns as the file spells "
+                "them."
             )
     found = f"; the table has {list_names(columns)}" if columns else "; the table has no columns"
     hints = "".join(did_you_mean(name, columns) for name in missing[:SHOWN])
@@ -48,8 +49,8 @@ def require_header(columns: Sequence[str], delimiter: str | None) -> None:
     """
     if not any(columns):
         raise InvalidInput(
-            "The first line must name the columns. Found an empty one. Check that this is the right file, and that it is "
-            "complete."
+            "The first line must name the columns. Found an empty one. Check that this is the right file, and that "
+            "it is complete."
         )
     if any(name.translate(NO_TEXT) != name for name in columns):
         encoding = "utf-16" if any("\0" in name for name in columns) else "latin-1"
@@ -73,8 +74,8 @@ def _cause_in_text(wanted: set[str], columns: Sequence[str]) -> str | None:
     letters = [name.translate(NO_TEXT) for name in columns]
     if letters != list(columns) and wanted & {plain_spelling(name) for name in letters}:
         return (
-            f", but {list_names(letters)} in an encoding other than the declared one, probably UTF-16. Declare it, as in "
-            "csv=hr.Csv(encoding='utf-16')."
+            f", but {list_names(letters)} in an encoding other than the declared one, probably UTF-16. Declare it, as "
+            "in csv=hr.Csv(encoding='utf-16')."
         )
     for mark, written in DELIMITERS.items():
         parts = [part.strip("\"'") for name in letters for part in name.split(mark)]

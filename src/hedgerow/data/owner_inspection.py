@@ -56,6 +56,7 @@ def _judge(attribute: Attribute) -> Callable[[Any], str | None]:
     coder = Coder(telling)
 
     def judge(value: Any) -> str | None:
+        """Return "missing", "clamped" or "unmatched" for a value that the universe does not describe, else None."""
         cell = coder.cell(value)
         if cell == telling.missing_cell:
             return "missing"

@@ -63,6 +63,7 @@ def of_postgres(url: str, table: str) -> BatchSource:
         named, columns = _find_table(connection, table, codec)
 
     def batches(positions: Sequence[int]) -> Iterator[list[Any]]:
+        """Yield the columns of the table, batch by batch, from a cursor of one transaction."""
         wanted = [columns[i] for i in positions]
         listed = ", ".join(_expression(column) for column in wanted)
         with contextlib.closing(_connect(link)) as reading:

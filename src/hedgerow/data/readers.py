@@ -68,9 +68,9 @@ def open_before_rows(source: Any, table: str | None, csv: Csv | None) -> BatchSo
 def open_batches(source: Any, table: str | None, csv: Csv | None) -> BatchSource:
     """Open a source of any kind.
 
-    Types that came with rows are dropped unless the owner called them public with ``TrustSchema``. Whoever wrote the frame or
-    the file may have inferred the types, so that one row decided between numbers and texts. A type that lists its
-    values (polars' Enum) was declared, so its labels are kept.
+    Types that came with rows are dropped unless the owner called them public with ``TrustSchema``. Whoever wrote the
+    frame or the file may have inferred the types, so that one row decided between numbers and texts. A type that lists
+    its values (polars' Enum) was declared, so its labels are kept.
     """
     if isinstance(source, TrustSchema):
         return _open_carrier(source.source, table, csv)
@@ -141,8 +141,8 @@ def _of_file(path: Path, csv: Csv | None) -> BatchSource:
         raise InvalidInput(f"The data file must exist. Found nothing at {str(path)!r}. Check the path.")
     if pattern and path.suffix.lower() in (".csv", ".tsv", ".gz"):
         raise InvalidInput(
-            f"A pattern must be of Parquet files. Found {path.name!r}. Open one CSV file, or read them yourself and pass one "
-            "frame."
+            f"A pattern must be of Parquet files. Found {path.name!r}. Open one CSV file, or read them yourself and "
+            "pass one frame."
         )
     kind = [s for s in (s.lower() for s in path.suffixes) if s in FILES]
     if kind[-1:] == [".parquet"] or pattern or (path.is_dir() and not kind):
@@ -152,8 +152,8 @@ def _of_file(path: Path, csv: Csv | None) -> BatchSource:
         raise InvalidInput(f"The data file must be a file. Found the folder {str(path)!r}. Open one file.")
     if not kind:
         raise InvalidInput(
-            f"The data file must be .csv, .tsv or .parquet. Found {path.name!r}. Convert it first, or read it yourself and "
-            "pass the frame."
+            f"The data file must be .csv, .tsv or .parquet. Found {path.name!r}. Convert it first, or read it "
+            "yourself and pass the frame."
         )
     file = CsvFile(path, csv or Csv())
     return BatchSource(file.columns, file.batches, is_text=(csv or Csv()).columns is None)
@@ -235,6 +235,7 @@ def _of_ibis(table: Any) -> BatchSource:
     _require_answer(lambda: list(_arrow_batches(table.limit(0))))
 
     def batches(positions: Sequence[int]) -> Iterator[list[Any]]:
+        """Yield the columns of the table, batch by batch, as types that need no conversion here."""
         columns = {}
         for k, i in enumerate(positions):
             kind, column = kinds[names[i]], table[names[i]]

@@ -204,7 +204,8 @@ def _require_declaration(columns: Columns) -> dict[str, Kind]:
     """Refuse a declaration of columns that is not a mapping from names to float, bool or str."""
     if not columns or not all(type(name) is str and kind in KINDS.values() for name, kind in columns.items()):
         raise InvalidInput(
-            "columns must be a mapping from each name to its type: float, bool or str. Found something else. For example {'age': float}."
+            "columns must be a mapping from each name to its type: float, bool or str. Found something else. For "
+            "example {'age': float}."
         )
     return dict(columns)
 

@@ -39,6 +39,7 @@ def statistic_values(store: RowStore, asked: RowStatistic) -> Valued:
     store.require(asked.attributes)
 
     def valued(indices: Integers) -> Integers:
+        """Return the values of these rows in steps. The function may not warn or raise."""
         columns = store.take(indices, asked.attributes)
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")

@@ -1,10 +1,10 @@
 """A table's columns, as every reader provides them: their names, what their types say publicly, and batches of rows.
 
 Public types are those of a database table, and those of frames and Parquet files that the owner calls public
-(``readers.TrustSchema``). CSV files and SQLite have none, because any row may hold anything. Other frames and files have
-none, because whoever wrote them may have inferred the types from rows, so that one row decided them. pandas' own dtypes
-have none, because pandas changes them by itself (docs/reading.md). A declaration that no value of its column's type can
-match is a mistake, and is refused by name.
+(``readers.TrustSchema``). CSV files and SQLite have none, because any row may hold anything. Other frames and files
+have none, because whoever wrote them may have inferred the types from rows, so that one row decided them. pandas' own
+dtypes have none, because pandas changes them by itself (docs/reading.md). A declaration that no value of its column's
+type can match is a mistake, and is refused by name.
 
 Readers work behind ``hide_engine_errors``, because an engine's message may quote a row, and put files that contain rows
 into a private folder (``folder_of``).

@@ -81,9 +81,10 @@ def select_columns(frame: Any, positions: Sequence[int]) -> Any:
 
 @contextlib.contextmanager
 def quiet(session: Any) -> Iterator[None]:
-    """Turn off the logs of Spark's driver while it reads rows: whatever fails there is logged with the value that failed.
+    """Turn off the logs of Spark's driver while it reads rows, because they quote a value on which it fails.
 
-    Where the work failed they stay off, for tasks that are cancelled log the same value later. Workers elsewhere have logs of their own.
+    Where the work failed they stay off, for tasks that are cancelled log the same value later. Workers elsewhere have
+    logs of their own.
     """
     root = _root_logger(session)
     loggers = [logging.getLogger(name) for name in LOGGERS]

@@ -131,6 +131,7 @@ def _row_coder(
     """Return a function that codes batches of rows into cells."""
 
     def code(batches: Iterable[Any]) -> Iterator[Any]:
+        """Yield the cells of each batch of rows, on a worker."""
         import pyarrow as pa
 
         coders = [Coder(universe[name]) for name in universe.names]
@@ -153,6 +154,7 @@ def _row_counter(
     """
 
     def count(batches: Iterable[Any]) -> Iterator[Any]:
+        """Count the cells of each wanted table over the batches of a worker."""
         import pyarrow as pa
 
         found: list[NDArray[np.int64]] = [np.zeros(shape, np.int64).reshape(-1) for shape in shapes]

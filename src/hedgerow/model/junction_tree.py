@@ -145,7 +145,7 @@ class JunctionTree:
         return self._calibrate_by_loops(flat)
 
     def calibrate_once(self, flat: Array) -> float:
-        """Calibrate a tree that is calibrated once, as ``calibrate_flat`` does, without compiled code up to a larger size."""
+        """Calibrate a tree once, as ``calibrate_flat`` does, but without compiled code up to a larger size."""
         if len(self.cliques) <= ONCE_CLIQUES and self.cells <= ONCE_CELLS:
             return self._calibrate_by_arrays(self.split(flat))
         return self._calibrate_by_loops(flat)

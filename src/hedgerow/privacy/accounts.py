@@ -103,7 +103,7 @@ class Accounts:
             yield Bills([stack.enter_context(ledger.asking(question)) for ledger in self._ledgers])
 
     def retry_when_behind(self, learn: object, ask: Callable[[], T]) -> T:
-        """Run ``ask`` under the ``retry_when_behind`` of every ledger, each with the ``learn`` function of its own block.
+        """Run ``ask`` under ``retry_when_behind`` of every ledger, each with the ``learn`` function of its block.
 
         The ``learn`` argument is ignored. It is there so that an ``Accounts`` can stand in for a ledger.
         """

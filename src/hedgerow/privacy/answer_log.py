@@ -1,7 +1,7 @@
 """The answers that were given, so that a repeated question gets the same answer.
 
-``MemoryAnswerLog`` ends with its process. ``ledger.stored_answers.StoredAnswerLog`` keeps the answers in a database. Every
-answer log must pass tests/privacy/test_answer_logs.py.
+``MemoryAnswerLog`` ends with its process. ``ledger.stored_answers.StoredAnswerLog`` keeps the answers in a database.
+Every answer log must pass tests/privacy/test_answer_logs.py.
 """
 
 from __future__ import annotations

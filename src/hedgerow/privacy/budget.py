@@ -7,9 +7,10 @@ Currency: where δ = 0, ε, added up; otherwise ρ, added up. Amounts are stated
 k²ρ for k rows, and ε is kε (Bun & Steinke, Proposition 1.9). So a budget for a person with k rows is a budget of ρ/k²,
 or ε/k, for one row (docs/proofs/people.md).
 
-Many residuals can be released as one event (``Contribution``, ``apart_square``). A set s of attributes has residual coordinates whose inner product for two rows is Π_{a∈s} t_a, where t_a is Q_a on the
-attributes on which the rows agree and lies in [l_a, u_a] on the others (``Contribution``). With W_s the square of the
-factor by which the coordinates of s are multiplied, two rows are apart by
+Many residuals can be released as one event (``Contribution``, ``apart_square``). A set s of attributes has residual
+coordinates whose inner product for two rows is Π_{a∈s} t_a, where t_a is Q_a on the attributes on which the rows agree
+and lies in [l_a, u_a] on the others (``Contribution``). With W_s the square of the factor by which the coordinates of s
+are multiplied, two rows are apart by
 
     2 Σ_s W_s (Π_{a∈s} Q_a − Π_{a∈s} t_a)
 

@@ -4,7 +4,8 @@ Papers: Feldman & Zrnic "Individual privacy accounting via a Rényi filter" (cos
 from public facts before its draw); Whitehouse et al. "Fully adaptive composition in differential privacy", Theorem 1
 (for events that have a δ of their own).
 
-A filter only adds up. It knows no receipts, no lock and no storage. Every filter must pass tests/privacy/test_filters.py.
+A filter only adds up. It knows no receipts, no lock and no storage. Every filter must pass
+tests/privacy/test_filters.py.
 """
 
 from __future__ import annotations

@@ -7,8 +7,8 @@
     draw     each event of the receipt once, in the order charged, in the process that charged it
     record   the log makes the value durable, and only then does the draw return it
 
-Whatever is interrupted in between, too much is counted and never too little. ``noise`` accepts nothing but receipts, and
-only a ``Cashier`` issues them.
+Whatever is interrupted in between, too much is counted and never too little. ``noise`` accepts nothing but receipts,
+and only a ``Cashier`` issues them.
 
 A ``Bill`` lists the entries that a question paid for, and how much it cost.
 """

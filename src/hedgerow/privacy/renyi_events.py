@@ -133,7 +133,7 @@ class RandomRuns(RenyiEvent):
         return self.mean / -math.expm1(-self.mean)
 
     def generating_function(self, x: float) -> float:
-        """Return E[x^K] for 0 ≤ x ≤ 1: the probability that all runs are in an event of which each has probability x."""
+        """Return E[x^K] for 0 ≤ x ≤ 1: the probability that every run has an event of probability x."""
         return math.exp(-self.mean * (1 - x)) * math.expm1(-self.mean * x) / math.expm1(-self.mean)
 
     def divergence(self, order: float) -> float:

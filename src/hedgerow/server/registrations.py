@@ -119,7 +119,7 @@ class RegistrationStore:
         """Return a registration, or refuse a number that none has."""
         rows = self._registry.rows(f"SELECT {COLUMNS} FROM registrations WHERE id = ?", (identity,))
         if not rows or rows[0][2] == "dropped":
-            raise Refusal(404, "not-found", "There is no such registration", "The path must name a registration. Found another. GET /v1/registrations lists them.")  # fmt: skip
+            raise Refusal(404, "not-found", "There is no such registration", "The path must name a registration. Found another path. GET /v1/registrations lists them.")  # fmt: skip
         return _registration(rows[0])
 
     def list(self) -> Sequence[Registration]:

@@ -204,7 +204,8 @@ class Universe:
 
         Example
         -------
-        >>> draft = hr.Universe.draft("people.csv", codebook={"age": (17, 90), "sex": ["F", "M"]}, columns=["age", "sex"])
+        >>> known = {"age": (17, 90), "sex": ["F", "M"]}
+        >>> draft = hr.Universe.draft("people.csv", codebook=known, columns=["age", "sex"])
         >>> draft.names
         ('age', 'sex')
         """

@@ -92,7 +92,8 @@ class PracticalEngine(PrivateEngine):
         """Build the engine from what the opening released, or restore it from a snapshot.
 
         ``state`` is a stored snapshot of the engine. ``opened`` is the part of such a snapshot that describes the
-        opening, and ``opening`` what was learned by then. ``next_prior`` is the result of the opening, from which a block that is appended next begins.
+        opening, and ``opening`` what was learned by then. ``next_prior`` is the result of the opening, from which a
+        block that is appended next begins.
         """
         self.ledger, self.guard, self._data = ledger, guard, data
         self.knowledge, self._opened, self.next_prior = knowledge, opened, next_prior

@@ -1,7 +1,7 @@
 """The session's public knowledge: a function of released measurements alone, in the order of their release.
 
-``FittedModel`` holds the measurements and the model fitted to them. ``FreeAnswers`` adds error bars and answers questions
-for free.
+``FittedModel`` holds the measurements and the model fitted to them. ``FreeAnswers`` adds error bars and answers
+questions for free.
 """
 
 from __future__ import annotations

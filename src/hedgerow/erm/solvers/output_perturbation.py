@@ -92,7 +92,8 @@ class RegularizedOutputPerturbation:
 
     Example
     -------
-    >>> result = hr.erm.regularised_output_perturbation(X, y, loss=loss, over=hr.Unconstrained(), budget=hr.Budget(1.0, 1e-6))
+    >>> budget = hr.Budget(1.0, 1e-6)
+    >>> result = hr.erm.regularised_output_perturbation(X, y, loss=loss, over=None, budget=budget)
     """
 
     radius: float | None = None

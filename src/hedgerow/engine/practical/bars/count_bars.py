@@ -39,8 +39,8 @@ KEPT_TAILS = 4_096  # most tails that are kept for one table
 class _Table:
     """A released table that bounds the counts on some attributes.
 
-    ``values``: the counts; ``total``: their sum. ``merged``: the number of measured cells in each of them. ``tail``: the
-    bound on the noise of a count of norm 1, by its code, unless it depends on the norm (``noise``).
+    ``values``: the counts; ``total``: their sum. ``merged``: the number of measured cells in each of them. ``tail``:
+    the bound on the noise of a count of norm 1, by its code, unless it depends on the norm (``noise``).
     """
 
     values: Array
@@ -87,7 +87,10 @@ class _Part:
 
 @dataclass(frozen=True)
 class _Plan:
-    """Everything that bounds counts on some attributes: ``measured`` together, or by parts that are the ``whole`` of them."""
+    """Everything that bounds counts on some attributes.
+
+    They were ``measured`` together, or in parts that make up the ``whole``.
+    """
 
     measured: bool
     whole: bool

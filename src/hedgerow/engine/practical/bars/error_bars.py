@@ -526,7 +526,7 @@ def _nats(mask: NDArray[np.bool_], size: NDArray[np.int64], is_ordered: bool) ->
 
 @functools.lru_cache(maxsize=64)
 def nats_of_kinds(m: int, is_ordered: bool) -> Array:
-    """Return ln(1/w) for the sets of 0 … m cells of an attribute: in the first line those that are no run, in the second runs."""
+    """Return ln(1/w) for sets of 0 … m cells of an attribute: other sets in the first line, runs in the second."""
     size, is_run = np.arange(m + 1), np.array([[False], [True]])
     kinds = OF_KINDS[is_ordered] if m > 3 else {"value": 1.0}
     is_value, between = ((size == 1) | (size == m - 1)) & (m > 1), (size > 1) & (size < m - 1)

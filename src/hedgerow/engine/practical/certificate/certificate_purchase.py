@@ -153,7 +153,7 @@ def _statement(
 
 @dataclass(frozen=True)
 class _CertificatePlan:
-    """The noise of the numbers to be drawn: the mean over boxes, if any; T; L, if any; and A by the number of attributes.
+    """The noise of the numbers that are drawn: the mean over boxes, T, L, and A by the number of attributes.
 
     ``numbers`` are the pairs with an ordered attribute, whose means are certified.
     """

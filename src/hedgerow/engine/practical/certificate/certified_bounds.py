@@ -10,11 +10,11 @@ counts, ñ the rows.
     A(k) = max over sets t of k attributes, over all weights q on t, of |⟨q, N_t⟩ − ⟨q, G_t⟩|
 
 G_t is ñ·H_t rounded to whole steps of a public power of two. a_t(q) is the error expected of q by public quantities
-(``error_allowances``), so that one number gives each question a bar of its own size. f_t(λ) is the most that a row moves
-⟨λ, N_t⟩. One row moves every term by at most 1, and so their maximum: T, L and each A are drawn once with noise of
-sensitivity 1. Every question of the class,
-including one that an analyst invents later, then errs by at most its expected error plus that number and the noise's
-quantile. After a refit the bar is still about H; the new answers may move inside it.
+(``error_allowances``), so that one number gives each question a bar of its own size. f_t(λ) is the most that a row
+moves ⟨λ, N_t⟩. One row moves every term by at most 1, and so their maximum: T, L and each A are drawn once with noise
+of sensitivity 1. Every question of the class, including one that an analyst invents later, then errs by at most its
+expected error plus that number and the noise's quantile. After a refit the bar is still about H; the new answers may
+move inside it.
 
 *Typical error*: the mean of the same |⟨q, N_t⟩ − ⟨q, G_t⟩| over all boxes on the sets that no measurement covers, or
 on all sets if each is covered. A set has the more weight the fewer of its boxes a row is in; the result is then
@@ -91,7 +91,10 @@ class CertifiableAnswers(Protocol):
 
 
 SumsOfMeans = tuple[Steps, Steps, Steps]
-"""For each value of an attribute: c and f in PLACES of a number's range, and the allowance in steps (``sums_of_means``)."""
+"""The terms of each value of an attribute (``sums_of_means``).
+
+c and f are in PLACES of a number's range, the allowance is in steps.
+"""
 
 
 class CertifiedCounts:

@@ -13,9 +13,10 @@ is found in one pass; along the other ordered axes all intervals are tried. All 
 largest are tried, and along that one the cells with positive sums are the best set. Where there are too many such
 sets, the unordered axes are treated as one: a larger class, and so a larger number.
 
-The allowances, ``error_allowances``, are expected errors, from public values. Errors are larger where a question is about more cells, and where the hypothesis believes there are more rows. With p
-the believed table, K = (Σ√p)² is the number of its cells that matter, and v(q) = Σ_x q(x)√p(x) / Σ√p the part of them
-that q is about. A question q on s attributes is allowed
+The allowances, ``error_allowances``, are expected errors, from public values. Errors are larger where a question is
+about more cells, and where the hypothesis believes there are more rows. With p the believed table, K = (Σ√p)² is the
+number of its cells that matter, and v(q) = Σ_x q(x)√p(x) / Σ√p the part of them that q is about. A question q on s
+attributes is allowed
 
     level·min over (c, slope) of c + slope·v(q) rows,       level = typical error · FACTOR[s] · K^POWER[s]
 

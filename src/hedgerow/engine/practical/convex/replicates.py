@@ -1,4 +1,4 @@
-"""Hypotheses of other draws of the noise: all measurements drawn anew from the hypothesis, and the model fitted to them.
+"""Hypotheses for other draws of the noise: new measurements of the hypothesis, and a model fitted to each draw.
 
 They serve the bootstrap of coefficients (``engine/coefficient_widths``). Everything here is a function of released
 values. The draws are public, under a seed that is made of the released values, and no budget is spent.

@@ -22,8 +22,8 @@ anything was measured. A count that stands out of the noise by itself is not dra
 
 In a table of wide attributes hardly any single cell stands out, although thousands together may: for example all
 cells that an independent guess puts beside the diagonal of two dependent numbers. Blocks of neighbouring values are
-therefore counted and drawn as well, each with the noise of its sum (``log_linear.BlockSums``). A cell's logarithm is the
-sum of its own part and of its blocks' parts.
+therefore counted and drawn as well, each with the noise of its sum (``log_linear.BlockSums``). A cell's logarithm is
+the sum of its own part and of its blocks' parts.
 
 Everything here is a function of released values.
 """

@@ -22,7 +22,8 @@ less than either.
     D       the deviations of all pairs from what the model believes, as one symmetric matrix over the values of all
             attributes; each attribute's rows are divided by a number s_a, so that all noise is about alike
     U, λ    its eigenvectors and eigenvalues
-    e       the edge of the noise: noise alone has hardly an eigenvalue beyond e = 2·√(largest sum of variances in a row)
+    e       the edge of the noise: noise alone has hardly an eigenvalue beyond e = 2·√(largest sum of variances in a
+    row)
 
 Values that deviate from the model mostly do so alike in many pairs: what explains one deviation of an attribute
 explains others. So the matrix of true deviations has few large eigenvalues, and noise spreads over all of them. An

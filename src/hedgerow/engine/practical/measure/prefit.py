@@ -4,12 +4,13 @@ Where the pairs of the workload fit one model, an *overview* comes first: the re
 pairs (of the whole workload's tables, for a release with little noise), measured at once without choosing. Residuals
 cost less than tables, because they do not measure smaller tables again (Xiao et al. 2023). Where the pairs do not fit
 one model but their noise would be small, they are measured all the same: the model takes the strongest of them
-(``pair_selection``), and all others are estimated by themselves (``interactions``). Otherwise all one-way marginals come first. Then follow rounds of the exponential mechanism and a
-measurement, with a larger share of the budget once a round taught little, as in McKenna et al., "AIM: an adaptive and
-iterative mechanism for differentially private synthetic data" (2022). After an overview, and with many attributes,
-several tables are chosen before the model is fitted again, no two of them sharing a pair: the scores of one round
-(``candidates``) then serve many choices, each with its own charge and draw. What an overview leaves unknown of a
-table of three attributes is its residual, so only that is measured.
+(``pair_selection``), and all others are estimated by themselves (``interactions``). Otherwise all one-way marginals
+come first. Then follow rounds of the exponential mechanism and a measurement, with a larger share of the budget once a
+round taught little, as in McKenna et al., "AIM: an adaptive and iterative mechanism for differentially private
+synthetic data" (2022). After an overview, and with many attributes, several tables are chosen before the model is
+fitted again, no two of them sharing a pair: the scores of one round (``candidates``) then serve many choices, each with
+its own charge and draw. What an overview leaves unknown of a table of three attributes is its residual, so only that is
+measured.
 
 Differs from AIM: the hypothesis is fitted to least-squares estimates of everything measured (``residuals``,
 ``log_linear``). One-way marginals share their budget by (cells × workload)^⅔. After an overview, the noise expected
@@ -109,7 +110,8 @@ MODEL_CELLS = 500_000  # most cells of the junction tree while tables are chosen
 LARGEST_MODEL_CELLS = 1_000_000  # the same once everything is measured and only the fit remains
 MOST_MESSAGES = 90_000_000  # with many attributes, most tree cells × values of all attributes: the work of answers
 SCAN_CELLS = 10_000_000  # most cells of all tables that are counted in one scan
-# Where pairs do not fit one model, a release measures its workload's tables if their noise is below this, and pairs few.
+# Where pairs do not fit one model, a release measures its workload's tables if their noise is below this, and pairs
+# few.
 DIRECT, DIRECT_PAIRS = 0.25, 1_000
 PAIRS_AT_ONCE, TABLES_AT_ONCE = 8, 32  # where all tables are measured, how many enter the model between two fits
 PAIRS_PART = 0.6  # part of the model's cells that pairs may take before larger tables
@@ -141,7 +143,8 @@ class Prefit:
         model. ``beside`` is the amount of Gaussian noise that is charged to the same planned share, but not by the
         prefit. With ``one_by_one``, an overview is charged as in ledgers that were begun before it was one event.
         Without ``may_plan`` no noise is planned, because the ledger will be charged for what excludes it.
-        With ``began_with_singles``, the ledger holds an opening that measured single attributes, and no overview, first.
+        With ``began_with_singles``, the ledger holds an opening that measured single attributes, and no overview,
+        first.
         """
         self._data, self._noise = data, noise
         self._budget, self._universe = allowance.budget, data.universe
@@ -396,7 +399,7 @@ class Prefit:
         return len(found) >= len(sets)
 
     def _share_of_rows(self, sets: Sequence[Names]) -> float:
-        """Return the share of an overview that measures n, where it is private, by the rule of the residuals' shares."""
+        """Return the share of an overview that measures a private n, by the rule for the shares of residuals."""
         if self._in_parts:  # n was measured before, and so is everything else that its variance adds to
             return ROWS_SHARE
         demand = [
