@@ -7,11 +7,12 @@ import traceback
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from coded_rows import coded_rows
 
 import hedgerow as hr
-from hedgerow.data import HistogramSource, Table, counting, readers
+from hedgerow.data import HistogramSource, Table, coding, counting, readers
 from hedgerow.data import table as table_module
 from hedgerow.data.coding import Coder
 from hedgerow.errors import DataUnavailable, InvalidInput
@@ -112,3 +113,15 @@ def test_cached_and_new_counts_come_in_the_order_of_the_request() -> None:
     data = HistogramSource(universe, np.arange(6))
     data.marginal(("b",))
     assert [counts.tolist() for counts in data.marginals([("a",), ("b",), ("a",)])] == [[3, 12], [3, 5, 7], [3, 12]]
+
+
+@pytest.mark.parametrize("few", [0, 100])
+def test_a_missing_text_is_missing_whatever_bytes_lie_below_it(few, monkeypatch) -> None:
+    """Arrow allows a missing value to have content, which other programs leave there."""
+    monkeypatch.setattr(coding, "FEW_TEXTS", few)
+    there = pa.array(["7", "8", "7"], pa.large_string())
+    hidden = pa.Array.from_buffers(pa.large_string(), 3, [pa.py_buffer(bytes([0b101])), *there.buffers()[1:]])
+    universe = hr.Universe(c=hr.Categories(["7", "8", None]), k=hr.Integers(0, 9, missing=True))
+    counts = Table(pa.table({"c": hidden, "k": hidden}), universe)
+    assert counts.marginal(("c",)).tolist() == [2, 0, 1]
+    assert counts.marginal(("k",))[[7, 8, -1]].tolist() == [2, 0, 1]

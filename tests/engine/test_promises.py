@@ -14,6 +14,7 @@ import pytest
 from scipy import stats
 
 import hedgerow as hr
+from hedgerow.convex import bound_loss
 from hedgerow.convex.minimize import BoundMinimize
 from hedgerow.convex.solver.gradient_sums import GradientSums
 from hedgerow.convex.solver.public_minimum import minimize_over
@@ -408,6 +409,28 @@ def test_with_a_private_n_the_convex_promise_of_the_theory_is_wider() -> None:
     question = asked_of(hr.minimize(hr.losses.Squared(target="c"), hr.Box(-1.0, 1.0)))
     with pytest.raises(hr.InvalidInput, match="within must be at least alpha"):
         engine.minimize(question, engine._convex.config.alpha * (1 + engine._doubt / 2))
+
+
+def test_the_theory_refuses_a_loss_whose_table_cannot_be_listed_before_it_asks_anything(monkeypatch) -> None:
+    engine = theoretical(APPROXIMATE)
+    assert engine._convex is not None
+    monkeypatch.setattr(bound_loss, "LARGEST_LISTED", 1)
+    question = asked_of(hr.minimize(hr.losses.Squared(target="c"), hr.Box(-1.0, 1.0)))
+    spent, asked = engine.ledger.spent, []
+    monkeypatch.setattr(engine._convex, "ask", lambda *given: asked.append(given))
+    with pytest.raises(hr.TooLarge, match="must fit in memory"):
+        engine.minimize(question, None)
+    assert engine.ledger.spent == spent and not asked
+
+
+def test_a_table_that_the_theory_returns_is_the_askers_own() -> None:
+    answers = theoretical(APPROXIMATE).public
+    table_asked = bound_to(hr.marginal(*UNIVERSE.names), UNIVERSE)
+    assert isinstance(table_asked, BoundMarginal)
+    found = answers.marginal(table_asked, None).value
+    before = found.copy()
+    found[...] = 7.0
+    assert np.array_equal(answers.marginal(table_asked, None).value, before)
 
 
 def test_the_theory_refuses_what_its_theorem_does_not_give() -> None:

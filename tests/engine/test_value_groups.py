@@ -19,7 +19,7 @@ from hedgerow.engine.practical.fit.value_groups import ValueGroups, group_rare, 
 from hedgerow.engine.practical.free_answers import FittedModel, FreeAnswers
 from hedgerow.engine.practical.measure import prefit as selection
 from hedgerow.engine.practical.measure.prefit import Prefit
-from hedgerow.engine.practical.measurement import Measurement
+from hedgerow.engine.practical.measurement import Measurement, RowCountInterval
 from hedgerow.privacy.allowance import Allowance
 from hedgerow.privacy.events import Gaussian, Laplace
 from hedgerow.privacy.ledger import Accountant
@@ -265,6 +265,17 @@ def test_bars_of_merged_values_have_half_of_beta_each_whatever_was_merged(monkey
     one, half = MergedBars(known.learned.merging, 0.05), ErrorBars(UNIVERSE, 0.025)
     assert type(known.bars) is MergedBars
     assert one.width(query, event, alone=True) == half.width(query, event, alone=True)
+
+
+def test_the_number_of_rows_of_merged_values_has_both_intervals(monkeypatch) -> None:
+    known = opened(hr.Budget(3, 1e-6, "add-remove"))._engine.knowledge
+    assert type(known.bars) is MergedBars and known.bars._has_values and known.bars._has_groups
+    for one, other in [((90, 110), (95, 120)), ((80, 130), (100, 105))]:
+        monkeypatch.setattr(known.bars._values, "rows", lambda one=one: RowCountInterval(100.0, *one, 1.0))
+        monkeypatch.setattr(known.bars._groups, "rows", lambda other=other: RowCountInterval(100.0, *other, 1.0))
+        found = known.bars.rows()
+        assert (found.low, found.high) == (max(one[0], other[0]), min(one[1], other[1]))
+        assert found.low <= found.estimate <= found.high
 
 
 def test_a_hypothesis_with_merged_values_is_not_updated() -> None:
