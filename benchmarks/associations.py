@@ -30,6 +30,7 @@ from numpy.typing import NDArray
 from tables import BUILT, CENSUS, _archive, load
 
 import hedgerow as hr
+from hedgerow.unsafe import unsafe_answer
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 EPSILON, DELTA = 1.0, 1e-9
@@ -37,6 +38,9 @@ FEW_VALUES, GROUP, DEPENDENT, SHOWN, SWEEPS = 24, 0.01, 0.01, 1 / 3, 30
 CLEAR, MOSTLY = 3.0, 2 / 3  # a dependence is clear above this many times its noise; then this part of it should show
 BARS = {28: (0.48, 0.50), 42: (0.27, 0.35)}  # of plain Gaussian noise: mean distance, 99th percentile of shares
 INCOME, BARS_OF_MEANS, TRIPLES = 0.005, 6.0, 10
+QUESTIONS, LEVELS = 100, (0.1, 0.25, 0.5, 0.75, 0.9)  # questions of each class about numbers, and quantiles' orders
+MODELS, FEATURES, WIDEST_FEATURE, NORMAL_95 = 20, 2, 10, 1.96
+CLASSES_OF_NUMBERS = ("quantiles", "correlations", "differences", "coefficients")
 COST_OF_REPLACE = 2.1  # the plan of all pairs costs so many times the ρ under replace-one
 STORED = BUILT / "associations.json"
 TABLES = ("adult", "nltcs", "census", "flights", "ballots", "wages", "payroll_like", "diamonds", "stops")
@@ -249,6 +253,7 @@ def ours(
     ]
     found["three-way"] = float(np.mean(apart))
     _means(found, session, frame, sizes, rng)
+    found["classes"] |= _of_numbers(session, frame, sizes, np.random.default_rng(2))
     true = {pair: counted(frame, sizes, pair) for pair in pairs}
     return found | {"scores": scores(true, tables, rows, planned)}
 
@@ -272,12 +277,59 @@ def _means(
         if others := [name for name in numbers if name != group]:
             of = str(rng.choice(others))
             a = session.ask(hr.mean(of, where=where))
-            means.append((abs(a.value - frame[of][inside].mean()), a.typical, a.error))
+            means.append(_in_range(sizes[of], abs(a.value - frame[of][inside].mean()), a.typical, a.error))
     found["classes"]["shares of groups"] = _calibration([s for s in shares if s[1] is not None])
     found["classes"]["means of groups"] = _calibration([m[:2] for m in means if m[1] is not None])
     if means:
         off, _, bars = zip(*means, strict=True)
         found["bars of means"] = float(np.median([np.inf if bar is None else bar for bar in bars]) / np.median(off))
+
+
+def _in_range(size: int, *numbers: float | None) -> tuple[float | None, ...]:
+    """Return numbers in units of an attribute as parts of its range."""
+    return tuple(None if number is None else number / (size - 1) for number in numbers)
+
+
+def _of_numbers(
+    session: hr.Session, frame: pd.DataFrame, sizes: dict[str, int], rng: np.random.Generator
+) -> dict[str, list[float]]:
+    """Quantiles, correlations and differences within groups of at least 1 % of the rows, and coefficients."""
+    numbers = [name for name in sizes if session.universe[name].ordered]
+    often = {name: np.flatnonzero(counted(frame, sizes, (name,)) >= GROUP * len(frame)) for name in sizes}
+    groups = [name for name in sizes if len(often[name]) >= 2]
+    found: dict[str, list[tuple[float, float]]] = {name: [] for name in CLASSES_OF_NUMBERS}
+
+    def ask(kind: str, question: Any, size: int = 2) -> None:
+        answer = session.ask(question)
+        if answer.typical is not None:
+            off = abs(answer.value - float(unsafe_answer(frame, question, session.universe)))
+            found[kind].append(_in_range(size, off, answer.typical))  # type: ignore[arg-type]
+
+    for _ in range(QUESTIONS):
+        group = str(rng.choice(groups))
+        first, second = (hr.count({group: int(v)}) for v in rng.choice(often[group], 2, replace=False))
+        if others := [name for name in numbers if name != group]:
+            of = str(rng.choice(others))
+            ask("quantiles", hr.quantile(of, float(rng.choice(LEVELS)), where=first), sizes[of])
+            ask("differences", hr.difference(hr.mean(of, where=first), hr.mean(of, where=second)), sizes[of])
+        if len(others) > 1:
+            a, b = rng.choice(others, 2, replace=False).tolist()
+            ask("correlations", hr.correlation(a, b, where=first if rng.random() < 0.5 else None))
+        else:
+            of = str(rng.choice([name for name in sizes if name != group]))
+            share = hr.count({of: rng.choice(sizes[of], max(1, sizes[of] // 3), replace=False).tolist()})
+            ask("differences", hr.difference(hr.share(share, first), hr.share(share, second)))
+    targets, narrow = [n for n in sizes if sizes[n] == 2], [n for n in sizes if sizes[n] <= WIDEST_FEATURE]
+    for _ in range(MODELS if targets and len(narrow) > FEATURES else 0):
+        target = str(rng.choice(targets))
+        features = rng.choice([n for n in narrow if n != target], FEATURES, replace=False).tolist()
+        model = hr.minimize(hr.losses.Logistic(target=target, features=features), hr.L2Ball(10.0))
+        answer = session.ask(model)
+        truth = np.ravel(unsafe_answer(frame, model, session.universe))
+        for value, true, width in zip(np.ravel(answer.value), truth, np.ravel(answer.coefficient_errors), strict=True):
+            if np.isfinite(width) and answer.coefficient_basis == "bootstrap":
+                found["coefficients"].append((abs(value - true), width * math.sqrt(2 / math.pi) / NORMAL_95))
+    return {kind: _calibration(known) for kind, known in found.items()}
 
 
 def _calibration(known: list[Any]) -> list[float]:
@@ -433,6 +485,7 @@ def _faint(mean: dict[str, float]) -> str:
 
 def _typical(results: dict[str, Run]) -> list[str]:
     names = ("cells of pairs", "counts of 1", "counts of 2", "counts of 3", "shares of groups", "means of groups")
+    names += CLASSES_OF_NUMBERS
     lines = ["| | " + " | ".join([*names, "bars of means / error"]) + " |", "|---|" + "---:|" * (len(names) + 1)]
     for name in ("census-28", "census-42", *TABLES):
         mine = _mean(results, name, "add-remove", "hedgerow")
@@ -440,7 +493,7 @@ def _typical(results: dict[str, Run]) -> list[str]:
             continue
         cells = []
         for each in names:
-            number, off, said = mine[0]["classes"][each]
+            number, off, said = mine[0]["classes"].get(each, (0, 0.0, 0.0))
             ratio = off / said if said else math.nan
             cells.append("–" if number < 50 else _marked(f"{ratio:.2f}", 0.5 <= ratio <= 2))
         bars = mine[0].get("bars of means")
