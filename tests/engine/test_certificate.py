@@ -39,6 +39,7 @@ from hedgerow.engine.practical.engine import CERTIFICATE
 from hedgerow.engine.practical.free_answers import FittedModel, FreeAnswers
 from hedgerow.engine.practical.measure.purchases import WantedBar
 from hedgerow.engine.practical.measurement import Measurement, RowCountInterval
+from hedgerow.model.hypothesis import Hypothesis
 from hedgerow.privacy.events import Gaussian, Laplace
 from hedgerow.privacy.ledger import Accountant
 from hedgerow.privacy.noise import Seeded
@@ -611,6 +612,16 @@ def test_a_family_too_large_is_cut_to_what_can_be_gone_through(monkeypatch) -> N
     )
     monkeypatch.setattr(certified_bounds, "MOST_LISTED", 0)
     assert all(any(set(t) <= set(c) for c in known.hypothesis.cliques) for s in small_sets(known).values() for t in s)
+
+
+def test_a_set_that_the_model_cannot_tabulate_is_left_out_and_stays_out_after_a_restart(monkeypatch) -> None:
+    beyond = UNIVERSE.names[:3]
+    monkeypatch.setattr(Hypothesis, "can_tabulate", lambda _, names: names != beyond)
+    known = opened(table())._engine.knowledge
+    monkeypatch.undo()
+    assert beyond not in known.certified.family and len(known.certified.family) == 13
+    again = CertifiedCounts.restore(known, known.certified.state())
+    assert again.family == known.certified.family and again.state() == known.certified.state()
 
 
 def test_typical_errors_are_about_what_errors_are_and_unknown_where_nothing_was_measured_together() -> None:

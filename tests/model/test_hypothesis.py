@@ -440,6 +440,22 @@ def test_a_marginal_past_memory_is_refused_and_smaller_ones_are_still_answered()
     assert hypothesis.marginal(("c0", "c8")).shape == (10, 10)
 
 
+def test_a_table_that_cannot_be_made_at_once_is_made_for_one_value_after_the_other() -> None:
+    """On the way to two ends of a chain stands a table of three attributes, ten times as large as theirs."""
+    universe = Universe.from_sizes({f"c{i}": 10 for i in range(9)})
+    rng, ends, three = np.random.default_rng(0), ("c0", "c8"), ("c0", "c4", "c8")
+    hypothesis = Hypothesis(universe)
+    hypothesis.add_factors({tuple(f"c{i + j}" for j in range(3)): rng.normal(size=(10, 10, 10)) for i in range(7)})
+    tree, beliefs, limit = hypothesis._tree, hypothesis._current(), 10_000
+    assert tree.can_tabulate(ends, 10**6) and tree.can_tabulate(("c0", "c1"), limit)
+    assert hypothesis.can_tabulate(ends) and not tree.can_tabulate(ends, limit)
+    np.testing.assert_allclose(
+        tree.marginal(beliefs, ends, memory_limit=limit), tree.marginal(beliefs, ends), rtol=1e-12
+    )
+    with pytest.raises(TooLarge, match="1000 cells"):  # the table itself
+        tree.marginal(beliefs, three, memory_limit=limit)
+
+
 def test_several_factors_are_added_together_or_not_at_all() -> None:
     universe = Universe.from_sizes({"a": 2, "b": 1000, "c": 1000})
     hypothesis = Hypothesis(universe, memory_limit=10**6)

@@ -152,6 +152,10 @@ class Hypothesis:
             self._cache[key] = known
         return known
 
+    def can_tabulate(self, attributes: Names) -> bool:
+        """Return True if the table on these attributes is made at once within the memory limit, by sizes alone."""
+        return self._is_small(attributes) or self._tree.can_tabulate(attributes, self.memory_limit)
+
     def expect(self, sets: Sequence[Names]) -> None:
         """Announce the marginals that are requested next, so that their common parts are computed once.
 

@@ -188,11 +188,38 @@ class JunctionTree:
         return message.reshape([self.sizes[name] if name in shared else 1 for name in self.cliques[parent]])
 
     def marginal(self, beliefs: Sequence[Array], attributes: Sequence[str], *, memory_limit: float = math.inf) -> Array:
-        """Return the probabilities on these attributes (in universe order), from calibrated beliefs."""
+        """Return the probabilities on these attributes (in universe order), from calibrated beliefs.
+
+        Where a table on the way would exceed the memory limit, they are computed for each value of the widest
+        attribute by itself.
+        """
         if self.home(attributes) is None:
+            is_small = BYTES_PER_CELL * math.prod(self._shape(attributes)) <= memory_limit
+            if is_small and not self.can_tabulate(attributes, memory_limit):
+                return self._by_value(beliefs, attributes, memory_limit)
             return self.eliminate(beliefs, attributes, {}, memory_limit=memory_limit)
         home, fold = self.marginal_plan(attributes)
         return fold.sum_in_order(beliefs[home])
+
+    def _by_value(self, beliefs: Sequence[Array], attributes: Sequence[str], memory_limit: float) -> Array:
+        """Return the probabilities on these attributes, one value of the widest attribute after the other."""
+        widest = max(range(len(attributes)), key=lambda i: self.sizes[attributes[i]])
+        name, rest = attributes[widest], [*attributes[:widest], *attributes[widest + 1 :]]
+        parts = [
+            self.eliminate(beliefs, rest, {name: value}, memory_limit=memory_limit)
+            for value in np.eye(self.sizes[name])
+        ]
+        return np.stack(parts, axis=widest)
+
+    def can_tabulate(self, attributes: Sequence[str], memory_limit: float) -> bool:
+        """Return True if no table on the way to that of these attributes exceeds the memory limit."""
+        if self.home(attributes) is not None:
+            return True
+        try:
+            self._steps(tuple(attributes), (), memory_limit)
+        except TooLarge:
+            return False
+        return True
 
     def eliminate(
         self,

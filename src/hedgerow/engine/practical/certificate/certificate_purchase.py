@@ -21,8 +21,10 @@ from hedgerow.engine.practical.certificate.certified_bounds import (
     MOST_WORK,
     CertifiableAnswers,
     CertifiedCounts,
+    beyond_memory,
     ordered_axes,
     small_sets,
+    without,
 )
 from hedgerow.engine.practical.certificate.largest_errors import (
     USUAL,
@@ -70,7 +72,9 @@ def buy_certificate(
     All decisions are public. ``beta_of_rows`` is the failure probability of the bars by which n is known, where it is
     private. ``planned`` is the share of the budget for planned Gaussian noise, this noise included.
     """
-    family = small_sets(known)
+    listed = small_sets(known)
+    left_out = beyond_memory(known, listed)
+    family = without(listed, left_out)
     if not family:
         return None
     plan = _plan(known, family, allowance, beta)
@@ -78,7 +82,7 @@ def buy_certificate(
     if quantile(plan.margin, plan.doubts["products"]) > HELPS * known.rows.low:
         return None
     found = CertifiedCounts(known, family)
-    found.bits = plan.bits
+    found.bits, found.left_out = plan.bits, left_out
     try:
         plan, receipt = _charge_plan(plan, allowance, planned)
     except BudgetExceeded:  # only after a crash, when lost draws are paid for twice: go on without a certificate

@@ -103,6 +103,7 @@ class CertifiedCounts:
     def __init__(self, known: CertifiableAnswers, family: dict[int, list[Names]]) -> None:
         self.hypothesis, self.rows, self.universe = known.hypothesis, known.rows, known.universe
         self.family = {names for sets in family.values() for names in sets}
+        self.left_out: list[Names] = []  # sets whose tables the model could not make at once
         self.rounding: dict[Names, float] = {}  # rounding error of the table in whole steps, in rows
         self.bits = 0  # a step is 2^-bits rows
         self.typical: float | None = None  # typical error in rows
@@ -119,8 +120,10 @@ class CertifiedCounts:
     @classmethod
     def restore(cls, known: CertifiableAnswers, record: dict[str, Any]) -> CertifiedCounts:
         """Rebuild the certificate that ``state`` described; ``known`` is the knowledge it was made from."""
-        family = small_sets(known)
+        left_out = [tuple(names) for names in record.get("left_out", ())]
+        family = without(small_sets(known), left_out)
         made = cls(known, family)
+        made.left_out = left_out
         made.margin, made.bits = record["margin"], record["bits"]
         made.anything = {size: rows for size, rows in record["anything"]}
         if made.anything.keys() != family.keys():
@@ -141,7 +144,7 @@ class CertifiedCounts:
     def state(self) -> dict[str, Any]:
         """Return all that was released and what follows from it, public and as plain data."""
         assert self.certificate is not None
-        return {
+        state = {
             "margin": self.margin,
             "bits": self.bits,
             "anything": [[size, rows] for size, rows in self.anything.items()],
@@ -151,6 +154,7 @@ class CertifiedCounts:
             "stated": [list(astuple(limit)) for limit in self.certificate.limits],
             "beta_of_rows": self.certificate.beta_of_rows,
         }
+        return state | ({"left_out": [list(names) for names in self.left_out]} if self.left_out else {})
 
     def certified_table(self, names: Names) -> Array:
         """Return the table that was certified."""
@@ -427,6 +431,17 @@ def small_sets(known: CertifiableAnswers) -> dict[int, list[Names]]:
         if taken:
             found[size] = taken
     return found
+
+
+def beyond_memory(known: CertifiableAnswers, family: dict[int, list[Names]]) -> list[Names]:
+    """List the sets whose tables the model cannot make at once within the memory limit. A public fact."""
+    return [t for sets in family.values() for t in sets if not known.hypothesis.can_tabulate(t)]
+
+
+def without(family: dict[int, list[Names]], left_out: Sequence[Names]) -> dict[int, list[Names]]:
+    """Return the family without some sets."""
+    rest = {size: [t for t in sets if t not in left_out] for size, sets in family.items()} if left_out else family
+    return {size: sets for size, sets in rest.items() if sets}
 
 
 def _work(universe: Universe, names: Names) -> float:

@@ -261,6 +261,10 @@ class CorrectedHypothesis(Hypothesis):
         """Return the hypothesis itself: nothing changes it."""
         return self
 
+    def can_tabulate(self, attributes: Names) -> bool:
+        """Return True if the model makes the table on these attributes at once within the memory limit."""
+        return self._of_groups.can_tabulate(attributes)
+
     def expect(self, sets: Sequence[Names]) -> None:
         """Announce the tables that are asked for next."""
         self._of_groups.expect(sets)
