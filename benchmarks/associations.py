@@ -7,7 +7,6 @@ The census is the KDD census income data (UCI, CC BY 4.0), both parts: 299,285 p
 values; 42 are all of them, with numbers in bins. The other tables are those of tables.py; diamonds and stops were never
 looked at before. Every method has the same budget; the two others, which are not private as they are written here,
 spend all of it on the pairs. Each result is kept in .tables/associations.json, so that the command goes on where it was.
-``--columns`` measures what sums of numbers as columns of their own would gain, and nothing else.
 With ``--as before`` and an earlier tree on PYTHONPATH, results count as that tree's. ``--page`` writes the page from what
 there is.
 """
@@ -21,7 +20,7 @@ import math
 import tarfile
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -31,18 +30,13 @@ from numpy.typing import NDArray
 from tables import BUILT, CENSUS, _archive, load
 
 import hedgerow as hr
-from hedgerow.unsafe import unsafe_answer
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 EPSILON, DELTA = 1.0, 1e-9
 FEW_VALUES, GROUP, DEPENDENT, SHOWN, SWEEPS = 24, 0.01, 0.01, 1 / 3, 30
 CLEAR, MOSTLY = 3.0, 2 / 3  # a dependence is clear above this many times its noise; then this part of it should show
 BARS = {28: (0.48, 0.50), 42: (0.27, 0.35)}  # of plain Gaussian noise: mean distance, 99th percentile of shares
-INCOME, BARS_OF_MEANS, TRIPLES = 0.005, 6.0, 10
-QUESTIONS, LEVELS = 100, (0.1, 0.25, 0.5, 0.75, 0.9)  # questions of each class about numbers, and quantiles' orders
-SHARES_OF_SUMS, UNMEASURED = (0.05, 0.2), 0.12  # parts of the budget for sums; errors of means in standard deviations
-MODELS, FEATURES, WIDEST_FEATURE, NORMAL_95 = 20, 2, 10, 1.96
-CLASSES_OF_NUMBERS = ("quantiles", "correlations", "differences", "coefficients")
+INCOME, TRIPLES = 0.005, 10
 COST_OF_REPLACE = 2.1  # the plan of all pairs costs so many times the ρ under replace-one
 STORED = BUILT / "associations.json"
 TABLES = ("adult", "nltcs", "census", "flights", "ballots", "wages", "payroll_like", "diamonds", "stops")
@@ -214,7 +208,7 @@ def ours(
     seed: int,
     planned: dict[Pair, float],
 ) -> Run:
-    """All pairs, the CPU seconds of opening, errors of random questions, and mean error / typical error by class."""
+    """All pairs, the CPU seconds of opening and the errors of random questions."""
     began = time.process_time()
     session = hr.open(
         frame,
@@ -224,16 +218,10 @@ def ours(
         progress=False,
         seed=seed,
     )
-    found: Run = {"cpu": time.process_time() - began, "classes": {}}
+    found: Run = {"cpu": time.process_time() - began}
     rows, rng = len(frame), np.random.default_rng(1)
     answers = session.ask_all([hr.marginal(*pair) for pair in pairs])
     tables = {pair: rows * np.asarray(a.value, float) for pair, a in zip(pairs, answers, strict=True)}
-    known = [
-        (np.abs(np.asarray(a.value) - counted(frame, sizes, pair) / rows).mean(), np.mean(a.typical))
-        for pair, a in zip(pairs, answers, strict=True)
-        if a.typical is not None
-    ]
-    found["classes"]["cells of pairs"] = _calibration(known)
     off = []
     for size in (1, 2, 3):
         chosen = [tuple(rng.choice(list(sizes), size, replace=False).tolist()) for _ in range(150)]
@@ -242,10 +230,6 @@ def ours(
         counts = session.ask_all([hr.count(each) for each in masks])
         hits = [np.logical_and.reduce([mask[frame[n].to_numpy()] for n, mask in each.items()]) for each in masks]
         off += [abs(a.value - hit.mean()) for a, hit in zip(counts, hits, strict=True) if size > 1]
-        known = [
-            (abs(a.value - h.mean()), a.typical) for a, h in zip(counts, hits, strict=True) if a.typical is not None
-        ]
-        found["classes"][f"counts of {size}"] = _calibration(known)
     found["conjunctions"] = float(np.mean(off))
     triples = [t for t in itertools.combinations(sizes, 3) if math.prod(sizes[n] for n in t) <= 20_000]
     some = [triples[i] for i in rng.permutation(len(triples))[:TRIPLES]]
@@ -254,164 +238,8 @@ def ours(
         for t in some
     ]
     found["three-way"] = float(np.mean(apart))
-    _means(found, session, frame, sizes, rng)
-    found["classes"] |= _of_numbers(session, frame, sizes, np.random.default_rng(2))
     true = {pair: counted(frame, sizes, pair) for pair in pairs}
     return found | {"scores": scores(true, tables, rows, planned)}
-
-
-def _means(
-    found: Run, session: hr.Session, frame: pd.DataFrame, sizes: dict[str, int], rng: np.random.Generator
-) -> None:
-    """Shares and means within groups of at least 1 % of the rows."""
-    means, shares, groups, numbers = [], [], [], [name for name in sizes if session.universe[name].ordered]
-    often = {name: counted(frame, sizes, (name,)) >= GROUP * len(frame) for name in sizes}
-    for _ in range(150):
-        group, of = rng.choice(list(sizes), 2, replace=False).tolist()
-        if not often[group].any():
-            continue
-        value = int(rng.choice(np.flatnonzero(often[group])))
-        inside = frame[group].to_numpy() == value
-        where, mask = hr.count({group: np.arange(sizes[group]) == value}), rng.random(sizes[of]) < 1 / 3
-        if mask.any() and not mask.all():
-            a = session.ask(hr.share(hr.count({of: mask}), where))
-            shares.append((abs(a.value - mask[frame[of].to_numpy()[inside]].mean()), a.typical))
-        if others := [name for name in numbers if name != group]:
-            of = str(rng.choice(others))
-            a = session.ask(hr.mean(of, where=where))
-            groups.append(float(inside.sum()))
-            means.append(_in_range(sizes[of], abs(a.value - frame[of][inside].mean()), a.typical, a.error))
-    if means:
-        found["floor of means"] = _floor(session, frame, sizes, groups, [m[0] for m in means])
-    found["classes"]["shares of groups"] = _calibration([s for s in shares if s[1] is not None])
-    found["classes"]["means of groups"] = _calibration([m[:2] for m in means if m[1] is not None])
-    if means:
-        off, _, bars = zip(*means, strict=True)
-        found["bars of means"] = float(np.median([np.inf if bar is None else bar for bar in bars]) / np.median(off))
-
-
-def sums_of_groups(
-    session: hr.Session, frame: pd.DataFrame, sizes: dict[str, int]
-) -> Iterator[tuple[str, str, NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]]:
-    """Yield, for every number and other attribute, the places of the number about each group's believed mean.
-
-    The places are parts of its range, one line for each group, with the believed and the true counts.
-    """
-    numbers = [name for name in sizes if session.universe[name].ordered]
-    pairs = [(group, of) for of in numbers for group in sizes if group != of]
-    answers = session.ask_all([hr.marginal(*pair) for pair in pairs])
-    for (group, of), answer in zip(pairs, answers, strict=True):
-        believed = len(frame) * np.asarray(answer.value, float)
-        along = np.linspace(0, 1, sizes[of])
-        totals = believed.sum(axis=1, keepdims=True)
-        places = along - np.divide(believed @ along[:, None], totals, out=np.full(totals.shape, 0.5), where=totals > 0)
-        yield group, of, places, believed, counted(frame, sizes, (group, of))
-
-
-def _floor(
-    session: hr.Session, frame: pd.DataFrame, sizes: dict[str, int], groups: list[float], off: list[Any]
-) -> float:
-    """Return what median bar / median error would be if the largest error of all sums were known without noise.
-
-    No bar of the same number of rows for all groups can be narrower and hold for all of them.
-    """
-    sums = sums_of_groups(session, frame, sizes)
-    largest = max(
-        float(np.abs((places * (true - believed)).sum(axis=1)).max()) for _, _, places, believed, true in sums
-    )
-    return float(np.median(largest / np.array(groups)) / np.median(off))
-
-
-def columns(name: str, seed: int) -> Run:
-    """Compare means by cells alone with means that also use sums of numbers, measured as columns of their own.
-
-    The sums of all numbers within all groups, about their believed means, get a share of the budget, and cells the
-    rest. Both estimates are combined by precision. The noise of the sums is NumPy's: this is an experiment.
-    """
-    frame, sizes = table_of(name)
-    rho, rng, found = hr.Budget(EPSILON, DELTA).total, np.random.default_rng(seed), {}
-    for share in (0.0, *SHARES_OF_SUMS):
-        low, high = 0.0, EPSILON
-        for _ in range(40):
-            middle = (low + high) / 2
-            low, high = (middle, high) if hr.Budget(middle, DELTA).total <= (1 - share) * rho else (low, middle)
-        session = hr.open(
-            frame,
-            universe=universe_of(sizes),
-            budget=hr.Budget(EPSILON if share == 0 else low, DELTA, neighbours="add-remove"),
-            queries=10_000,
-            progress=False,
-            seed=seed,
-        )
-        sums = list(sums_of_groups(session, frame, sizes))
-        moved = sum(float(np.abs(places).max()) ** 2 for _, _, places, _, _ in sums)  # by one row, squared
-        off = []
-        for group, of, places, believed, true in sums:
-            error = (places * (true - believed)).sum(axis=1)
-            if share:
-                means = session.ask(hr.group_by(group).mean(of))
-                spread = np.sqrt((places**2 * believed).sum(axis=1) * believed.sum(axis=1))
-                typical = UNMEASURED * spread if means.typical is None else means.typical / (sizes[of] - 1)
-                typical = typical if means.typical is None else typical * believed.sum(axis=1) * math.sqrt(math.pi / 2)
-                noise = moved / (2 * share * rho)
-                weight = np.square(typical) / (np.square(typical) + noise)
-                error = error - weight * (error + rng.normal(0, math.sqrt(noise), error.shape))
-            often = true.sum(axis=1) >= GROUP * len(frame)
-            off += (np.abs(error) / np.maximum(true.sum(axis=1), 1))[often].tolist()
-        found[f"{share:g}"] = float(np.mean(off))
-    return found
-
-
-def _in_range(size: int, *numbers: float | None) -> tuple[float | None, ...]:
-    """Return numbers in units of an attribute as parts of its range."""
-    return tuple(None if number is None else number / (size - 1) for number in numbers)
-
-
-def _of_numbers(
-    session: hr.Session, frame: pd.DataFrame, sizes: dict[str, int], rng: np.random.Generator
-) -> dict[str, list[float]]:
-    """Quantiles, correlations and differences within groups of at least 1 % of the rows, and coefficients."""
-    numbers = [name for name in sizes if session.universe[name].ordered]
-    often = {name: np.flatnonzero(counted(frame, sizes, (name,)) >= GROUP * len(frame)) for name in sizes}
-    groups = [name for name in sizes if len(often[name]) >= 2]
-    found: dict[str, list[tuple[float, float]]] = {name: [] for name in CLASSES_OF_NUMBERS}
-
-    def ask(kind: str, question: Any, size: int = 2) -> None:
-        answer = session.ask(question)
-        if answer.typical is not None:
-            off = abs(answer.value - float(unsafe_answer(frame, question, session.universe)))
-            found[kind].append(_in_range(size, off, answer.typical))  # type: ignore[arg-type]
-
-    for _ in range(QUESTIONS):
-        group = str(rng.choice(groups))
-        first, second = (hr.count({group: int(v)}) for v in rng.choice(often[group], 2, replace=False))
-        if others := [name for name in numbers if name != group]:
-            of = str(rng.choice(others))
-            ask("quantiles", hr.quantile(of, float(rng.choice(LEVELS)), where=first), sizes[of])
-            ask("differences", hr.difference(hr.mean(of, where=first), hr.mean(of, where=second)), sizes[of])
-        if len(others) > 1:
-            a, b = rng.choice(others, 2, replace=False).tolist()
-            ask("correlations", hr.correlation(a, b, where=first if rng.random() < 0.5 else None))
-        else:
-            of = str(rng.choice([name for name in sizes if name != group]))
-            share = hr.count({of: rng.choice(sizes[of], max(1, sizes[of] // 3), replace=False).tolist()})
-            ask("differences", hr.difference(hr.share(share, first), hr.share(share, second)))
-    targets, narrow = [n for n in sizes if sizes[n] == 2], [n for n in sizes if sizes[n] <= WIDEST_FEATURE]
-    for _ in range(MODELS if targets and len(narrow) > FEATURES else 0):
-        target = str(rng.choice(targets))
-        features = rng.choice([n for n in narrow if n != target], FEATURES, replace=False).tolist()
-        model = hr.minimize(hr.losses.Logistic(target=target, features=features), hr.L2Ball(10.0))
-        answer = session.ask(model)
-        truth = np.ravel(unsafe_answer(frame, model, session.universe))
-        for value, true, width in zip(np.ravel(answer.value), truth, np.ravel(answer.coefficient_errors), strict=True):
-            if np.isfinite(width) and answer.coefficient_basis == "bootstrap":
-                found["coefficients"].append((abs(value - true), width * math.sqrt(2 / math.pi) / NORMAL_95))
-    return {kind: _calibration(known) for kind, known in found.items()}
-
-
-def _calibration(known: list[Any]) -> list[float]:
-    """The number of questions, and the sums of their errors and of their typical errors."""
-    return [len(known), float(sum(each[0] for each in known)), float(sum(each[1] for each in known))]
 
 
 def measure(given: argparse.Namespace) -> None:
@@ -437,30 +265,6 @@ def measure(given: argparse.Namespace) -> None:
                 STORED.write_text(json.dumps(_stored() | {key: results[key]}, indent=1))
 
 
-def measure_columns(given: argparse.Namespace) -> None:
-    for name, seed in itertools.product(given.tables, range(given.seeds)):
-        results, key = _stored(), f"{name} columns {seed}"
-        if key not in results:
-            found = columns(name, seed)
-            print(key, found, flush=True)
-            STORED.write_text(json.dumps(_stored() | {key: found}, indent=1))
-
-
-def _columns(results: dict[str, Run]) -> list[str]:
-    """Return the errors of means with sums as columns of their own, relative to those without."""
-    shares = [f"{share:g}" for share in SHARES_OF_SUMS]
-    lines = [
-        "| | " + " | ".join(f"{float(share):.0%} of the budget" for share in shares) + " |",
-        "|---|" + "---:|" * len(shares),
-    ]
-    for name in ("census-28", "census-42", *TABLES):
-        runs = [found for key, found in results.items() if key.startswith(f"{name} columns ")]
-        if runs:
-            means = {share: np.mean([run[share] for run in runs]) for share in ("0", *shares)}
-            lines.append(f"| {name} | " + " | ".join(f"{means[share] / means['0']:.2f}" for share in shares) + " |")
-    return lines
-
-
 def _stored() -> dict[str, Run]:
     return json.loads(STORED.read_text()) if STORED.exists() else {}
 
@@ -471,11 +275,9 @@ def _mean(results: dict[str, Run], name: str, neighbours: str, system: str) -> t
     if not runs:
         return None
     mean: Run = {"scores": {k: float(np.mean([r["scores"][k] for r in runs])) for k in runs[0]["scores"]}}
-    for key in ("cpu", "conjunctions", "three-way", "bars of means", "floor of means"):
+    for key in ("cpu", "conjunctions", "three-way"):
         if all(key in r for r in runs):
             mean[key] = float(np.mean([r[key] for r in runs]))
-    if "classes" in runs[0]:
-        mean["classes"] = {k: np.sum([r["classes"][k] for r in runs], axis=0).tolist() for k in runs[0]["classes"]}
     return mean, len(runs)
 
 
@@ -499,8 +301,8 @@ def page() -> str:
         "MST at its defaults was measured beside an earlier version, at the same budget on the same 28 columns, once: distance",
         ".0330, shares .504, 54 pairs lost, 654 s of CPU. This command does not run it, nor AIM.",
         "",
-        "Seeds differ by a few hundredths in *shares*: one seed says little of a bar that is missed or met by less. Guaranteed",
-        "bars of means hold for all numbers within all groups at once; an error is that of one of them.",
+        "Seeds differ by a few hundredths in *shares*: one seed says little of a bar that is missed or met by less. Typical",
+        "errors and means within groups: [numbers within groups](benchmarks-means.md).",
         "",
         "## The census, 299,285 people",
         *_census(results),
@@ -511,25 +313,6 @@ def page() -> str:
         "attributes) and three-way tables at most 1.03 and the CPU of opening at most 1.3 of *before*. Bold: missed.",
         "",
         *_others(results),
-        "",
-        "## Typical errors and means",
-        "",
-        "Mean error / stated typical error over all runs above, for classes with at least 50 questions; wanted: within",
-        "[0.5, 2]. Bold: outside. Errors of means, quantiles and their differences are parts of the number's range. That of a",
-        "coefficient of a logistic model is compared with its bootstrapped interval, as of a normal error.",
-        f"*Bars*: median guaranteed bar / median error of means; wanted: at most {BARS_OF_MEANS:g}. *Floor*: the same if the largest error",
-        "of all sums that means are made of were known without noise, and were the bar of each, in rows.",
-        "",
-        *_typical(results),
-        "",
-        "## Numbers as columns of their own",
-        "",
-        "`--columns`: mean error of means within groups, of all numbers in all groups with at least 1 % of the rows, relative",
-        "to that of sums over cells. The sums of every number within every group, about the group's believed mean, get",
-        "this part of the budget and cells the rest; both estimates are combined by precision. All other errors grow",
-        f"by the root of the budget: {1 / math.sqrt(1 - SHARES_OF_SUMS[0]) - 1:.1%} and {1 / math.sqrt(1 - SHARES_OF_SUMS[1]) - 1:.1%}. hedgerow measures no such sums.",
-        "",
-        *_columns(results),
     ]
     return "\n".join(lines) + "\n"
 
@@ -596,29 +379,6 @@ def _faint(mean: dict[str, float]) -> str:
     return _marked(f"{mean['faint']:.1f} of {mean['clear']:.0f}", mean["faint"] == 0)
 
 
-def _typical(results: dict[str, Run]) -> list[str]:
-    names = ("cells of pairs", "counts of 1", "counts of 2", "counts of 3", "shares of groups", "means of groups")
-    names += CLASSES_OF_NUMBERS
-    lines = [
-        "| | " + " | ".join([*names, "bars of means / error", "floor"]) + " |",
-        "|---|" + "---:|" * (len(names) + 2),
-    ]
-    for name in ("census-28", "census-42", *TABLES):
-        mine = _mean(results, name, "add-remove", "hedgerow")
-        if mine is None:
-            continue
-        cells = []
-        for each in names:
-            number, off, said = mine[0]["classes"].get(each, (0, 0.0, 0.0))
-            ratio = off / said if said else math.nan
-            cells.append("–" if number < 50 else _marked(f"{ratio:.2f}", 0.5 <= ratio <= 2))
-        bars = mine[0].get("bars of means")
-        cells.append("–" if bars is None else _marked(f"{bars:.1f}", bars <= BARS_OF_MEANS))
-        cells.append("–" if "floor of means" not in mine[0] else f"{mine[0]['floor of means']:.1f}")
-        lines.append(f"| {name} | " + " | ".join(cells) + " |")
-    return lines
-
-
 def _marked(text: str, good: bool) -> str:
     return text if good else f"**{text}**"
 
@@ -630,11 +390,8 @@ def main() -> None:
     parser.add_argument("--neighbours", nargs="+", default=["add-remove"])
     parser.add_argument("--as", dest="name", default="hedgerow")
     parser.add_argument("--page", action="store_true", help="measure nothing")
-    parser.add_argument("--columns", action="store_true", help="measure sums of numbers as columns of their own, only")
     given = parser.parse_args()
-    if given.columns:
-        measure_columns(given)
-    elif not given.page:
+    if not given.page:
         measure(given)
     (DOCS / "benchmarks-associations.md").write_text(page())
 

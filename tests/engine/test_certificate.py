@@ -616,7 +616,7 @@ def test_a_family_too_large_is_cut_to_what_can_be_gone_through(monkeypatch) -> N
 
 def test_a_set_that_the_model_cannot_tabulate_is_left_out_and_stays_out_after_a_restart(monkeypatch) -> None:
     beyond = UNIVERSE.names[:3]
-    monkeypatch.setattr(Hypothesis, "can_tabulate", lambda _, names: names != beyond)
+    monkeypatch.setattr(Hypothesis, "can_tabulate", lambda _, names, cells: names != beyond)
     known = opened(table())._engine.knowledge
     monkeypatch.undo()
     assert beyond not in known.certified.family and len(known.certified.family) == 13

@@ -161,6 +161,11 @@ certificate(
     CERTIFICATE + "a_row_moves_what_means_are_made_of_by_one_and_no_more",
 )  # fmt: skip
 certificate(
+    "CE39", "certificate/certified_bounds.py::CertifiedCounts.restore", "after a restart sets are certified that were left out",
+    "family = without(small_sets(known), left_out)", "family = small_sets(known)",
+    CERTIFICATE + "a_set_that_the_model_cannot_tabulate_is_left_out_and_stays_out_after_a_restart",
+)  # fmt: skip
+certificate(
     "CE30", "certificate/certified_bounds.py::CertifiedCounts.sums_of_means", "where a row may be replaced it is taken to move a sum as one that comes",
     "if self._are_scaled and self.rows.low < self.rows.high:", "if self._are_scaled:",
     CERTIFICATE + "means_within_one_value_have_the_bar_of_what_they_are_made_of",

@@ -35,7 +35,7 @@ from numpy.typing import ArrayLike, NDArray
 from hedgerow import _memory
 from hedgerow._types import Array, Names
 from hedgerow.errors import InvalidInput
-from hedgerow.model.junction_tree import FEW_CELLS, JunctionTree, too_large
+from hedgerow.model.junction_tree import BYTES_PER_CELL, FEW_CELLS, JunctionTree, too_large
 from hedgerow.model.small_tables import CliqueTable, SmallTables, fits
 from hedgerow.universe.universe import Universe
 
@@ -152,9 +152,9 @@ class Hypothesis:
             self._cache[key] = known
         return known
 
-    def can_tabulate(self, attributes: Names) -> bool:
-        """Return True if the table on these attributes is made at once within the memory limit, by sizes alone."""
-        return self._is_small(attributes) or self._tree.can_tabulate(attributes, self.memory_limit)
+    def can_tabulate(self, attributes: Names, cells: int) -> bool:
+        """Return True if no table on the way to that of these attributes has more cells than this, by sizes alone."""
+        return self._is_small(attributes) or self._tree.can_tabulate(attributes, BYTES_PER_CELL * cells)
 
     def expect(self, sets: Sequence[Names]) -> None:
         """Announce the marginals that are requested next, so that their common parts are computed once.

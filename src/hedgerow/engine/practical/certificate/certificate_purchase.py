@@ -21,9 +21,9 @@ from hedgerow.engine.practical.certificate.certified_bounds import (
     MOST_WORK,
     CertifiableAnswers,
     CertifiedCounts,
-    beyond_memory,
     ordered_axes,
     small_sets,
+    too_costly,
     without,
 )
 from hedgerow.engine.practical.certificate.largest_errors import (
@@ -73,7 +73,7 @@ def buy_certificate(
     private. ``planned`` is the share of the budget for planned Gaussian noise, this noise included.
     """
     listed = small_sets(known)
-    left_out = beyond_memory(known, listed)
+    left_out = too_costly(known, listed)
     family = without(listed, left_out)
     if not family:
         return None

@@ -54,7 +54,8 @@ from hedgerow.universe.universe import Universe
 
 LARGEST = 3  # most attributes of a certified set
 MOST_WORK = 3e8  # most additions for all sets of one size: less than a second
-MOST_CELLS, MOST_LISTED = 3_000_000, 60_000  # most cells of all sets of one size, and most sets that are listed
+MOST_CELLS = 3_000_000  # most cells of all sets of one size, and of a table on the way to one
+MOST_LISTED = 60_000  # most sets that are listed
 NEARLY = 1e-9  # weights this near to a line count as that line; the bar includes the rest
 MOST_SETS = {1: 5_000, 2: 5_000, 3: 3_000}  # most sets of each size: enough for all pairs of 100 attributes
 
@@ -103,7 +104,7 @@ class CertifiedCounts:
     def __init__(self, known: CertifiableAnswers, family: dict[int, list[Names]]) -> None:
         self.hypothesis, self.rows, self.universe = known.hypothesis, known.rows, known.universe
         self.family = {names for sets in family.values() for names in sets}
-        self.left_out: list[Names] = []  # sets whose tables the model could not make at once
+        self.left_out: list[Names] = []  # sets whose tables are too costly to make
         self.rounding: dict[Names, float] = {}  # rounding error of the table in whole steps, in rows
         self.bits = 0  # a step is 2^-bits rows
         self.typical: float | None = None  # typical error in rows
@@ -433,9 +434,9 @@ def small_sets(known: CertifiableAnswers) -> dict[int, list[Names]]:
     return found
 
 
-def beyond_memory(known: CertifiableAnswers, family: dict[int, list[Names]]) -> list[Names]:
-    """List the sets whose tables the model cannot make at once within the memory limit. A public fact."""
-    return [t for sets in family.values() for t in sets if not known.hypothesis.can_tabulate(t)]
+def too_costly(known: CertifiableAnswers, family: dict[int, list[Names]]) -> list[Names]:
+    """List the sets whose tables the model makes only from larger tables than ``MOST_CELLS``. A public fact."""
+    return [t for sets in family.values() for t in sets if not known.hypothesis.can_tabulate(t, MOST_CELLS)]
 
 
 def without(family: dict[int, list[Names]], left_out: Sequence[Names]) -> dict[int, list[Names]]:

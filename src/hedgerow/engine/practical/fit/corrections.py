@@ -261,9 +261,9 @@ class CorrectedHypothesis(Hypothesis):
         """Return the hypothesis itself: nothing changes it."""
         return self
 
-    def can_tabulate(self, attributes: Names) -> bool:
-        """Return True if the model makes the table on these attributes at once within the memory limit."""
-        return self._of_groups.can_tabulate(attributes)
+    def can_tabulate(self, attributes: Names, cells: int) -> bool:
+        """Return True if the model makes the table on these attributes from tables of at most so many cells."""
+        return self._of_groups.can_tabulate(attributes, cells)
 
     def expect(self, sets: Sequence[Names]) -> None:
         """Announce the tables that are asked for next."""
