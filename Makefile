@@ -89,6 +89,8 @@ bench-start: setup     ## measure the time from nothing to an answer, into docs/
 bench-associations: setup  ## all pairs of a wide table, beside plain Gaussian noise, into docs/
 	$(BIN)/python benchmarks/associations.py
 	$(BIN)/python benchmarks/associations.py --tables census-28 census-42 --neighbours replace
+	$(BIN)/python benchmarks/means.py
+	$(BIN)/python benchmarks/means.py --columns
 
 bench-plan: setup      ## errors of real tables beside those that a plan predicts, into docs/benchmarks-plan.md
 	$(BIN)/python benchmarks/plan.py
