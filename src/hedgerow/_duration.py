@@ -16,7 +16,7 @@ from hedgerow.errors import InvalidInput, TooLarge
 ENTRY = 1e-9  # per entry of the rows that one step of a solver reads
 MODEL = 1e-5  # per cell of the model's junction tree, over all fits of an opening
 PAIR = 3e-5  # per pair of attributes, which an opening counts and compares
-CUT = 1e-5  # per bin of a column that is drafted, each of which chooses among many cuts
+CUT = 1e-5  # for each bin of a drafted column: its cut is chosen among many
 COLUMN = 1e-3  # per column that is drafted
 
 HOURS = 24.0  # default limit

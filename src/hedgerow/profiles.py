@@ -16,7 +16,7 @@ A workload is read as people write it (``read_workload``), on a universe:
 
 Workloads are public. What is read is a list of questions: tables of counts, except for questions that were given as
 such. Beside texts and names, every other column is expected by itself: these tables cost little, and without them
-nothing would be known of the columns that were not named. A list of questions alone is taken as it is.
+nothing would be measured of the columns that were not named. A list of questions alone is taken as it is.
 """
 
 from __future__ import annotations

@@ -54,7 +54,7 @@ def split_parts(
 ) -> tuple[list[RecordedAnswer], list[RecordedAnswer]]:
     """Split recorded answers into the last ``most`` that people asked for, and the counts that these are composed of.
 
-    A mean is composed of counts, which were recorded just before it, in the order in which it looked them up. Answers
+    A mean is composed of counts. They were recorded just before it, in the order in which they were asked. Answers
     to a question that was charged by itself are never taken for parts.
     """
     by_key = {each.bound.key: each.estimate for each in recorded}

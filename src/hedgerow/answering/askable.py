@@ -50,9 +50,8 @@ AT_ONCE = 8192
 class Askable(ABC):
     """Questions and answers about one table. A session and a published release are asked in the same way.
 
-    A subclass sets ``_engine``, which answers; ``_cache``, the answers given so far; ``_history``, those that a report
-    lists; and ``_limit``, the memory in bytes that a question may use; and ``_beta``, the
-    probability with which any error bar may fail.
+    A subclass sets ``_engine``, which answers; ``_cache``, the answers given so far; ``_history``, the answers of a
+    report; ``_limit``, the memory in bytes that a question may use; and ``_beta``, the probability that any bar fails.
     """
 
     _engine: Answers
@@ -183,7 +182,7 @@ class Askable(ABC):
 
     @property
     def whole_promise(self) -> tuple[float, float]:
-        """ε and δ of everything that is known of the rows: the budget, and the draft of the universe before it."""
+        """ε and δ of everything that was released about the rows: the budget and the draft of the universe."""
         return self.budget.epsilon + self.draft_cost[0], self.budget.delta + self.draft_cost[1]
 
     @property
@@ -340,8 +339,8 @@ class Askable(ABC):
     ) -> list[Answer]:
         """Answer many questions in order.
 
-        The answers equal those of asking one by one; they are computed together where that changes nothing. A question
-        that does not fit the universe is refused before anything is spent.
+        Each answer equals the one that ``ask`` would give. Answers are computed together where that changes nothing. A
+        question that does not fit the universe is refused before anything is spent.
 
         Parameters
         ----------
@@ -492,7 +491,7 @@ class Askable(ABC):
             With ``"values"`` a number is drawn uniformly inside its bin, because the hypothesis knows no more. With
             ``"bins"`` it is the representative of its bin.
         impossible : iterable of Query
-            Counts of which everybody knows that no record can satisfy them, such as
+            Counts that no record can satisfy, as everybody knows, such as
             ``hr.count(sex="M", pregnant=True)``: no synthetic record does.
 
         Returns

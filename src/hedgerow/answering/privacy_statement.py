@@ -2,7 +2,7 @@
 
 The fields are those of the public registry of differential-privacy deployments. What the session knows is filled in.
 The owner adds the rest; nothing is guessed. The hazards are those that NIST SP 800-226, "Guidelines for Evaluating
-Differential Privacy Guarantees" (2025), asks an evaluator to look at: one sentence each, and the page that proves it.
+Differential Privacy Guarantees" (2025), asks an evaluator to examine. Each has one sentence and a link to its proof.
 """
 
 from __future__ import annotations

@@ -38,10 +38,10 @@ Ask = Callable[[Query], Answer]
 class Summary:
     """A description of every column, made by ``describe()``. All bars hold together, with those of all answers.
 
-    ``columns`` has the statistics of each column by name; ``errors`` their bars, where there are any. ``count``,
-    ``freq`` and ``missing`` are numbers of rows. ``min``, ``max`` and ``unique`` are those of the declared universe,
-    because the table's own are private. ``associations`` are the strongest ones. ``tables`` are the numbers of rows by
-    value, for columns with up to 10,000 values.
+    ``columns`` has the statistics of each column by name; ``errors`` has their bars; a statistic without a bar is not
+    in it. ``count``, ``freq`` and ``missing`` are numbers of rows. ``min``, ``max`` and ``unique`` are those of the
+    declared universe, because the table's own are private. ``associations`` are the strongest ones. ``tables`` are the
+    numbers of rows by value, for columns with up to 10,000 values.
     """
 
     columns: dict[str, dict[str, Any]]

@@ -47,7 +47,10 @@ def price(desk: AssistantDesk, call: ToolCall) -> ToolResult:
 
 
 def limit_exceeded(desk: AssistantDesk, cost: float) -> str | None:
-    """Return the limit that a cost exceeds, or None. What others have left is told only where spending is shown."""
+    """Return the limit that a cost exceeds, or None.
+
+    The amount that others have left is shown only if the owner shows spending.
+    """
     view = desk.view
     if cost > view.budget.total:
         return "the whole budget"
@@ -57,8 +60,8 @@ def limit_exceeded(desk: AssistantDesk, cost: float) -> str | None:
 def buy(desk: AssistantDesk, call: ToolCall) -> ToolResult:
     """Buy a narrower bar under the cap, for at most its price. A purchase that was made before is repeated for free.
 
-    The price of some questions is that of a first step. So the ledger refuses what exceeds the price, which is what a
-    person approved.
+    The price of some questions is that of a first step. So the ledger refuses more than the price, because a person
+    approved that price only.
     """
     session, rule = desk.table, desk.purchases
     if rule is None or not isinstance(session, Session):

@@ -137,7 +137,7 @@ def _population(desk: AssistantDesk, bound: Bound[Any], answer: Answer) -> str:
 
 
 def _comparison(desk: AssistantDesk, query: Query, record: dict[str, Any], call: ToolCall) -> dict[str, Any]:
-    """Compare with another question: by one question about the difference where there is one, else by both bars."""
+    """Compare with another question: by a question about the difference if there is one, else by both bars."""
     view, resolution = desk.view, call.arguments["resolution"]
     other, _, second = free_answer(desk, call.arguments["other"], call.arguments)
     found = verdict({"value": None, **record}, {"value": None, **second})

@@ -35,7 +35,7 @@ Cells = NDArray[np.int64]
 
 
 class ModelHoldout:
-    """Rows that are held out, coded by the universe of the table that is asked about."""
+    """The held-out rows, coded by the universe of the session's table."""
 
     def __init__(
         self, frame: Any, universe: Universe, budget: Budget, *, ledger: Ledger | None = None, rounds: int = 10,

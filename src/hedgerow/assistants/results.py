@@ -95,7 +95,7 @@ def answer_record(
 ) -> dict[str, Any]:
     """Return an answer as data: one number with its interval, or a table of them.
 
-    ``given`` is the question as it came.
+    ``given`` is the question in the words of the caller.
     """
     asked = safe_text(given if isinstance(given, str) else repr(answer.query))
     record: dict[str, Any] = {

@@ -266,7 +266,7 @@ class File:
         return any(is_same_file(path, own) for own in self._own())
 
     def _own(self) -> Iterator[Path]:
-        """Paths of all that the desk is made of.
+        """Paths of all files of the desk.
 
         A path that cannot be resolved, for example without its environment variable, is left out.
         """

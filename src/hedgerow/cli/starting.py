@@ -342,7 +342,7 @@ def open_(
     is_new = not is_open(file)
     if is_new:
         budget, reserve = file.budget, file.reserve
-        _ = (file.universe, file.options, file.csv)  # what is wrong in the file is said before anybody confirms
+        _ = (file.universe, file.options, file.csv)  # faults of the file are reported before anybody confirms
         complain(
             f"Opening reads {file.source_shown} and spends up to {1 - reserve:.0%} of epsilon = {budget.epsilon:g}, "
             f"delta = {budget.delta:g} on a hypothesis, for good. The rest is kept for more precise answers. The cost "

@@ -392,7 +392,7 @@ def _label_table(loss: LinearLoss, universe: Universe) -> Array:
 
 def _restriction(where: Query, universe: Universe) -> Linear:
     """Bind ``where`` to the universe. Refuse a query that is not true or false for each record."""
-    condition = bound_to(where, universe, "bins").condition  # of coded records, of which bins are exact
+    condition = bound_to(where, universe, "bins").condition  # a question about coded records, for which bins are exact
     if condition is None or not condition.is_exact:
         raise InvalidInput(
             f"where must be true or false for each record. Found {where!r}. Give a count, such as count(sex='F')."

@@ -12,7 +12,7 @@ from hedgerow.universe.universe import Universe
 
 
 class AbsentTable(DataSource):
-    """A table that is not read. ``rows`` is n where it is public, as the ledger's last snapshot has it.
+    """A table that is not read. ``rows`` is the public n of the ledger's last snapshot, or None if n is private.
 
     A session on it resumes its ledger, answers for free, and can neither charge for a draw nor be told apart from the
     session on the table until then. Its ledger is not compared with the table, because there is none to compare.

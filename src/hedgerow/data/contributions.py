@@ -55,7 +55,7 @@ def person_of(value: Any) -> bytes:
 
 
 def kept_rows(persons: Sequence[bytes], records: Sequence[str], most: int) -> list[int]:
-    """Return the numbers of the rows that are kept, in order. This is the rule, of which ``kept_query`` is the SQL.
+    """Return the numbers of the rows that are kept, in order. ``kept_query`` states the same rule in SQL.
 
     ``records`` are texts that are equal for equal rows.
     """

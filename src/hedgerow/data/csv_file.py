@@ -339,7 +339,7 @@ def _copy_fields(
 def _line(
     data: Bytes, start: int, end: int, delimiter: int, quote: int, slots: Places, places: Places, lengths: Places
 ) -> bool:
-    """Find the fields of one line, each of which ends with the line at the latest.
+    """Find the fields of one line. A field ends with its line at the latest.
 
     Returns True if one of the fields was still within quotes at the end of the line.
     """

@@ -45,7 +45,8 @@ def missing_columns(
 def require_header(columns: Sequence[str], delimiter: str | None) -> None:
     """Refuse a first line that cannot be the header, before its fields are taken for the names of all columns.
 
-    ``delimiter`` is the declared one, or None. A file of one column whose name has a mark in it needs it declared.
+    ``delimiter`` is the declared one, or None. If the only column of a file has a delimiter in its name, the owner must
+    declare the delimiter.
     """
     if not any(columns):
         raise InvalidInput(

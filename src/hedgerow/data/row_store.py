@@ -427,7 +427,7 @@ class _File:
                 some = some[self._file.write(some) :]
 
     def seal(self) -> str:
-        """Return the checksum of all that was written."""
+        """Return the checksum of the written store."""
         return self._digest.hexdigest()
 
     def __exit__(self, *raised: object) -> None:

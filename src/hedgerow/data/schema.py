@@ -124,7 +124,7 @@ def require_match(names: Sequence[str], attributes: Sequence[Attribute], columns
 
 
 def mismatch(attribute: Attribute, kind: Kind | None) -> tuple[str, str] | None:
-    """Return what the attribute must be and what it is, if no value of this kind can match it, and otherwise None."""
+    """Return what the attribute must be and what it is, for a refusal; None if some value of the column can match."""
     declared = type(attribute).__name__
     if kind is None or kind == "text":  # a text can spell anything
         return None

@@ -101,7 +101,7 @@ class DataSource(ABC):
                 self._keep(names, known[names])
 
     def _larger(self, tables: Collection[Names], wanted: Sequence[Names]) -> dict[Names, Names]:
-        """Return, for each wanted set that is part of one of the tables, the smallest such table that is quick to sum.
+        """Return, for each wanted set, the smallest of the tables that contains it and is quick to sum.
 
         Returns nothing if there are very many sets, because comparing all pairs would take longer than the scan.
         """

@@ -161,7 +161,7 @@ class ColumnDrafting:
         return attribute, f"{_sure(found, reached)}: {scale}{outside}{fewer}{_of_code(name)}"
 
     def _cut_event(self, part: Amount, cut: int, bins: int) -> Any:
-        """Return the event of the choice of one of the cuts between some bins, all of which share a part."""
+        """Return the event that chooses one cut. The cuts between these bins share a part of the price."""
         return part.part(1 / max(1, bins - 1)).choice(quantile_sensitivity(self._budget, cut, bins))
 
     def _common_numbers(

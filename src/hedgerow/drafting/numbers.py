@@ -198,7 +198,7 @@ def _round_up(number: float, marks: tuple[float, ...], whole: bool) -> float:
 
 
 def bins_worth(rows: float, most: int, choice: Callable[[int], Exponential]) -> int:
-    """Return the largest number of bins of which each would have twice as many rows as its cuts may be off.
+    """Return the largest number of bins whose rows are twice the error of their cuts.
 
     ``choice`` gives the event of a cut for a number of bins. The choice is off by 2Δ/ε·(ln(candidates) + 3) with
     probability 1 − e⁻³, in units of 1/bins of a row.

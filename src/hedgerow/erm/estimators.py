@@ -576,7 +576,7 @@ def code_labels(y: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.int64]:
 
 
 def _text(label: Any) -> str | None:
-    """Return the text that numpy would make of a label in a column of text, or None if it would make none."""
+    """Return the text that numpy would write for a label in a column of text, or None if it would not write one."""
     if isinstance(label, bytes):
         return label.decode("latin-1")
     return str(label) if isinstance(label, str | int | float) else None

@@ -49,7 +49,7 @@ class RowSource(Protocol):
 @final
 @dataclass(frozen=True)
 class NoRows:
-    """A source of which only the sizes are known. Solvers can plan for it, and none can run on it."""
+    """A source whose sizes are known, and whose rows are not. Solvers can plan for it, and none can run on it."""
 
     count: int
     features: int

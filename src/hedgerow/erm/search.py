@@ -81,7 +81,7 @@ class SearchBill:
 class PrivateSearch(BaseEstimator):  # type: ignore[misc]
     """The best of several private models, chosen privately by their scores on the rows that trained them.
 
-    It suits candidates of which few are good. Where a default is good, one fit with the whole budget is better
+    Use it if few of the candidates are good. Where a default is good, one fit with the whole budget is better
     (docs/erm.md).
 
     Parameters

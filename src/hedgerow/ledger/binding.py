@@ -91,8 +91,7 @@ def require_same(record: Mapping[str, Any], options: Mapping[str, str], wrote: s
 
     Only the last check reads the table.
 
-    Revealing that the table is another one reveals one bit about it, to the person who opens it: the owner, who has the
-    table.
+    The refusal reveals one bit about the table to the person who opens it. This is the owner, who has the table anyway.
     """
     differing = [name for name in {**options, **binding.options} if options.get(name) != binding.options.get(name)]
     if differing:

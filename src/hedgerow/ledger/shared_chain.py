@@ -26,7 +26,7 @@ class SharedChain:
     """
 
     def __init__(self, store: Store, block: int, author: Author, *, is_bound: bool) -> None:
-        """Make a chain of which nothing was read. ``is_bound`` says whether its ledger belongs to a table."""
+        """Make a chain that has read no line yet. ``is_bound`` says whether its ledger belongs to a table."""
         self.store, self.block, self.author, self.is_bound = store, block, author, is_bound
         self.head, self.blocks, self._is_broken = Head(), list[str](), False
         self.is_in_group, self.is_off_disk = False, False

@@ -190,7 +190,7 @@ class Database(ABC):
     def _attempt(self, done: str, action: Callable[[], T]) -> T:
         """Run an action on the database, and turn its failure into a refusal.
 
-        The refusal gives the reason, and contains nothing of what was to be written.
+        The refusal gives the reason, and quotes nothing from the line.
         """
         failures: tuple[type[Exception], ...] = (Lost, *self.errors)
         try:

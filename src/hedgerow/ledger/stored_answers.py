@@ -92,7 +92,7 @@ class StoredAnswerLog:
                 self.flush(durable=paid)
 
     def mark_guard_used(self) -> None:
-        """Note that the next answer cannot be worked out again, so that it is written before it is given."""
+        """Note that the next answer cannot be computed again. It is then written before it is given."""
         self._index.has_compared = True
 
     @contextlib.contextmanager

@@ -138,7 +138,7 @@ class SmallTables:
     def expect(self, sets: Iterable[Names]) -> None:
         """Announce tables: those whose attributes reach the same clique by the same paths are computed together.
 
-        They equal, to the last bit, what they are when computed one by one.
+        They equal, to the last bit, the results of single computations.
         """
         together = dict.fromkeys(part for names in sets for part in self._trees(names) if len(part) > 1)
         self._met, self._made = {part: self._meeting(part) for part in together}, {}
@@ -195,7 +195,7 @@ class SmallTables:
             self._made[meeting.inside, outside] = table[tuple(whole + own)]
 
     def _largest(self, meeting: _Meeting, others: Sequence[Names]) -> int:
-        """Return the most numbers that are held while these attributes are summed over."""
+        """Return the largest number of values in memory while these attributes are summed over."""
         table, columns, most = self._cliques[meeting.clique], 1, 0
         shared = [self._rooted.separators[way] for way in meeting.ways]
         for k, names in enumerate(others):

@@ -78,8 +78,8 @@ def plan(
     beta : float
         The probability that some answer is farther off than promised.
     solve_for : {"rows", "accuracy", "queries", "beta", "epsilon", "delta"}, optional
-        The quantity to find from all others: the most questions, or the least of anything else. What was given for it
-        is then not used. Default: the error, the rows, or both.
+        The quantity to find from all others: the most questions, or the least of anything else. A value that is given
+        for this quantity is not used. Default: the error, the rows, or both.
     workload : Workload, str or iterable, optional
         The questions that the simulation asks, and convex questions.
     public : pandas.DataFrame, optional

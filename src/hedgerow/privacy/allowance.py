@@ -257,7 +257,7 @@ class Allowance(Amount):
 
     @classmethod
     def of(cls, payer: Payer, spend: float | None = None) -> Allowance:
-        """Return an allowance of all that a payer has, or of ``spend`` of it.
+        """Return an allowance of everything that a payer has left, or of the amount ``spend``.
 
         The payer is a Budget, a ledger, or an object with a ledger, such as a session. A Budget always pays as a whole.
         """

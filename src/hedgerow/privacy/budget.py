@@ -116,7 +116,7 @@ class Budget:
         return f"Budget(epsilon={self.epsilon!r}, delta={self.delta!r}, neighbours={self.neighbours!r}{several})"
 
     def per_unit(self, rows_per_unit: int | None) -> Budget:
-        """Return this budget for a table of which at most ``rows_per_unit`` rows of each person are kept.
+        """Return this budget for a table that keeps at most ``rows_per_unit`` rows of each person.
 
         The number of rows that are kept depends on who is in the table, so it is private. The neighbours must therefore
         be "add-remove".
@@ -436,9 +436,9 @@ class Budget:
     def tensor_l2(self, contributions: Sequence[Contribution]) -> float:
         """Return the ℓ2 sensitivity of a sum over rows of tensor products, one factor per attribute.
 
-        A row has a squared norm of at most Π ``square``. Two different rows have an inner product of Π c_a, where c_a
-        is ``square`` of the attributes on which they agree, and lies between ``least`` and ``most`` of those on which
-        they differ. Such a product is smallest at the ends of these intervals (docs/proofs/residuals.md).
+        A row has a squared norm of at most Π ``square``. Two different rows have an inner product of Π c_a. If they
+        agree on attribute a, c_a is its ``square``; if they differ, c_a lies between its ``least`` and its ``most``.
+        Such a product is smallest at the ends of these intervals (docs/proofs/residuals.md).
 
         Parameters
         ----------

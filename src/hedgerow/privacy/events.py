@@ -542,10 +542,10 @@ class Subsampled(Event):
 @final
 @dataclasses.dataclass(frozen=True)
 class FlippedRows(Event):
-    """A number of sampling counting queries, ``times``, each of which asks one random row and may lie.
+    """Several sampling counting queries, ``times`` in number: each asks one random row, and its answer may be false.
 
     A query takes one row at random, asks it a yes-or-no question, and flips the answer with probability heads/2^32.
-    With α = heads/2^32 and n rows, of which i would say "yes", the answer is "yes" with probability α + (1 − 2α)i/n.
+    With α = heads/2^32 and i of n rows that would say "yes", the answer is "yes" with probability α + (1 − 2α)i/n.
     Changing i by one changes the logarithm of this probability, and of that of "no", by at most log(1 + (1 − 2α)/(αn)),
     which is attained (docs/proofs/scq.md).
     """

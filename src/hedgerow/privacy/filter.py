@@ -76,7 +76,7 @@ class Parts:
 class Standing:
     """The exact spending of a ledger at some point, from which a ledger can resume without reading its first entries.
 
-    ``spent`` is the total cost, of which ``planned`` is the cost of planned noise. ``failing`` is the sum of the
+    ``spent`` is the total cost, and ``planned`` the part of it for planned noise. ``failing`` is the sum of the
     events' own δ. ``counts`` is the number of times each event was charged.
     """
 

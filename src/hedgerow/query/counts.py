@@ -45,7 +45,7 @@ class Query:
     """True if it cannot be bound to a universe, but only be asked of a session."""
 
     def among(self, group: Query) -> Query | None:
-        """Return the question restricted to a group of records; None if it cannot be asked of a group.
+        """Return the question restricted to a group of records; None if the question cannot be restricted.
 
         Parameters
         ----------

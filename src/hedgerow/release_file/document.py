@@ -209,7 +209,7 @@ def _read_answers(universe: Universe, record: Json) -> tuple[RecordedAnswer, ...
 
 
 def check_estimate(universe: Universe, bound: Bound[Any], estimate: Estimate) -> Estimate:
-    """Refuse an estimate whose shape is not that of its question, or that has a number that is not finite."""
+    """Refuse an estimate whose shape does not fit its question, or whose numbers are not finite."""
     value, shape = np.asarray(estimate.value), np.shape(estimate.value)
     numbers = value.dtype.kind in "iuf" and not np.isnan(value).any()
     if not numbers or (bound.is_fraction and np.isinf(value).any()):  # a ratio may be infinite

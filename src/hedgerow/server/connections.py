@@ -12,7 +12,7 @@ from hedgerow._extras import extra
 
 
 class JoiningConnection:
-    """A transport that sends what is written within one turn of the loop at once: head and body are one packet."""
+    """A transport that collects the writes of one turn of the loop: head and body are sent as one packet."""
 
     def __init__(self, transport: Any, loop: asyncio.AbstractEventLoop) -> None:
         self._transport, self._loop = transport, loop

@@ -402,7 +402,7 @@ class Job:
         is_on_disk = True
         try:
             return run_plainly(work)
-        except LedgerUnavailable:  # what was released may not be on the disk: nobody is told
+        except LedgerUnavailable:  # the release may not be on the disk, so nobody may see it
             is_on_disk = False
             raise
         finally:

@@ -135,7 +135,7 @@ async def read_statement(call: Call) -> Reply:
 
 
 async def download_report(call: Call) -> Reply:
-    """Return the report as a page to be read or printed: what was asked, what it cost, what is promised."""
+    """Return the report as a page: the questions, their costs, and the promise."""
     page = await call.dataset.read("report", lambda session: session.report().html.encode())
     headers = {"Content-Disposition": f'attachment; filename="{call.dataset.name}-report.html"'}
     return Reply(page, media="text/html; charset=utf-8", headers=headers)

@@ -114,7 +114,10 @@ class Registrar:
     # Declaring its columns
 
     def declare(self, identity: str, columns: Mapping[str, Any], left_out: Sequence[str]) -> Registration:
-        """Replace declarations of columns. They are checked one by one, so that a wrong one is named."""
+        """Replace declarations of columns.
+
+        Each declaration is checked alone, so that the refusal can name the wrong column.
+        """
         found = self.store.find(identity)
         unknown = [name for name in (*columns, *left_out) if name not in found.columns]
         if unknown:

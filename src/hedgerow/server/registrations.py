@@ -70,7 +70,7 @@ class Registration:
         return {name: given for name, given in self.columns.items() if given is not None and name not in self.left_out}
 
     def marks_with(self, marks: Sequence[str]) -> tuple[str, ...]:
-        """Return marks beside those under which a draft was paid for: a file that was changed is still that table."""
+        """Return these marks with those of the draft: a changed file is still the table that paid for the draft."""
         return tuple(dict.fromkeys((*(self.marks if any(self.draft) else ()), *marks)))
 
     @property

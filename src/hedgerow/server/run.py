@@ -141,8 +141,8 @@ def serve(
 def let_answers_pass() -> None:
     """Keep the pauses of the interpreter short, because every answer passes through one thread.
 
-    Another thread gives way after ``SWITCH`` seconds. What the start made lasts as long as the process, and is not
-    looked through again for what can be freed. Neither is what lasts a while, except when there is little to do
+    Another thread gives way after ``SWITCH`` seconds. Objects made at the start live as long as the process, so the
+    garbage collector need not visit them again. Neither is what lasts a while, except when there is little to do
     (``Application``).
     """
     sys.setswitchinterval(SWITCH)

@@ -173,7 +173,7 @@ def kind_of(name: str) -> str | None:
 
 
 def _parts(given: str) -> tuple[str, ...] | None:
-    """Return the components of a relative path, or None if it is none that may be used."""
+    """Return the components of a relative path, or None if the path may not be used."""
     if not given or len(given) > LONGEST or "\0" in given or "\\" in given or given.startswith("/"):
         return None
     parts = PurePosixPath(given).parts

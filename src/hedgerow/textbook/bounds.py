@@ -175,7 +175,7 @@ def small_db_alpha(
 def threshold_game_rows(
     alpha: float, beta: float, epsilon: float, delta: float, queries: int, tops: int, scale: float = 1.0
 ) -> float:
-    """Return the rows for k adaptive threshold queries of which T may be answered ⊤ (Ullman Theorem 3.1).
+    """Return the rows for k adaptive threshold queries with at most T answers ⊤ (Ullman Theorem 3.1).
 
     The queries are (3S/n)-sensitive. With n ≥ 256·S·√(T ln(2/δ))·ln(4k/β)/(ε α), every q ≥ α is answered ⊤ and every
     q ≤ α/2 is answered ⊥.

@@ -96,7 +96,7 @@ def best_size(
         error = bounds.small_db_error(rows, m, beta, epsilon, cells, near)
         best = min(best, (m, error), key=lambda found: found[1])
         m = max(m + 1, math.floor(1.05 * m))
-    databases(cells, best[0])  # refuses a universe of which not even one row can be enumerated
+    databases(cells, best[0])  # refuses a universe that is too large to enumerate a single row
     return best
 
 

@@ -57,7 +57,7 @@ class SparseVector:
     With ``gap``, a ⊤ also releases (value + ν) − (threshold + τ) at no further cost. The gap is never released on ⊥,
     and neither are the noisy value and the noisy threshold themselves. As an estimate of value − threshold it is biased
     upwards, because it is only seen when it is not negative. For a value |x| it says nothing about the sign of x.
-    Values are then floored to ``grid``, of which the threshold and Δ must be multiples.
+    Values are then rounded down to ``grid``; the threshold and Δ must be multiples of it.
     """
 
     threshold: float

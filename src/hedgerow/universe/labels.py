@@ -85,7 +85,7 @@ def read_label(record: Json) -> Any:
 
 
 def without_numpy(value: Any) -> Any:
-    """Convert NumPy scalars to Python ones, if that changes neither what they equal nor how they are written."""
+    """Convert NumPy scalars to Python ones if their equality and their text stay the same."""
     if type(value) in (str, float, int, bool):  # nearly always, and this is called for every text and number
         return value
     if type(value) is np.str_:

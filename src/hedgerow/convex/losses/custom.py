@@ -6,9 +6,9 @@ The user's functions are called with public values only: every cell of the unive
 public hypothesis. The declared constants are checked on these values. The check finds gross mistakes and proves
 nothing: convexity and smoothness cannot be established at finitely many points, and a function may do anything with its
 arguments. A user-defined loss is therefore answered from the hypothesis and never minimized on the data, unless the
-owner trusts it (``hr.open(trusted_losses=…)``). By trusting a loss the owner asserts that it is convex and smooth as
-declared, and that it does no harm with the private θ that it will see. Even then gradients are clipped to the declared
-L, and excess losses to S, without any message, because a refusal at that point could depend on the data.
+owner trusts it (``hr.open(trusted_losses=…)``). By trusting a loss the owner asserts two things: the loss is convex and
+smooth as declared, and it does no harm with the private θ that it is given. Even then gradients are clipped to the
+declared L, and excess losses to S, without any message, because a refusal at that point could depend on the data.
 """
 
 from __future__ import annotations

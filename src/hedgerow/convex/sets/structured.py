@@ -8,7 +8,7 @@ Symbols: R the radius, J groups of at most k coordinates, α the ℓ2 share of t
 
 Differs: for the interpolation ball the paper cites the existence of a potential. This module uses the Euclidean
 potential or the hyperbolic entropy of the enclosing ℓ1 ball. It takes the one with the smaller range·(G_Q² + ‖Q‖₂²),
-the quantity on which the risk bound depends. The width is the least of three bounds, of which the paper has one.
+the quantity on which the risk bound depends. The width is the least of three bounds; the paper has one of them.
 """
 
 from __future__ import annotations

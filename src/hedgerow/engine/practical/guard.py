@@ -6,8 +6,8 @@ to help, and the guard gets nothing.
 ``Precomputed`` has everything that does not depend on the guard's noise, for many questions of a stream at once.
 Answers and bars follow from public knowledge. The gap between a true count and the hypothesis' answer does not depend
 on the guard either. All three are computed together for the questions that are still to come, and again after every
-refit. The guard is then asked about one question at a time, in their order: it compares, draws and answers exactly as
-if they were asked one by one.
+refit. The guard then takes the questions in order. It compares, draws and answers exactly as if each had been asked
+alone.
 """
 
 from __future__ import annotations

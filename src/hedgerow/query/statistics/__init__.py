@@ -2,8 +2,8 @@
 
 Each is composed of linear queries (``composed``, ``ratios``), and its error bar holds together with theirs.
 
-A new statistic is a module here that ends with ``offer(its class, its function)``, and a line below that imports it;
-tests/test_adding.py shows one and holds it to every contract. The public name goes into ``hedgerow/__init__``.
+To add a statistic, write a module here that ends with ``offer(its class, its function)``, and import it below.
+tests/test_adding.py shows an example, which passes every contract. The public name goes into ``hedgerow/__init__``.
 
 - ``statistic``: the base, the registry, and questions that are asked together.
 - ``quantiles``: the value below which a share of the records lies, found by a search over counts.

@@ -25,7 +25,7 @@ from hedgerow.universe.universe import Universe
 
 @dataclass(frozen=True, eq=False)
 class BoundQuotient(ComposedQuestion):
-    """One number divided by another, neither of which can be negative."""
+    """The quotient of two numbers that cannot be negative."""
 
     first: ComposedQuestion
     second: ComposedQuestion

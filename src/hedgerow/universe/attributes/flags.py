@@ -19,8 +19,7 @@ class Flag(Attribute):
 
     A value is True if it is one of true, t, yes, y and 1, or one of the words in ``true``; blanks and case are ignored.
     Any other value is False. With ``other=True`` any other value goes to an extra cell, unless it is one of false, f,
-    no, n and 0, or one of the words in ``false``. A boolean itself, and its text as a file has it, is always
-    recognized.
+    no, n and 0, or one of the words in ``false``. Booleans, and the texts true and false, are always recognized.
 
     Parameters
     ----------

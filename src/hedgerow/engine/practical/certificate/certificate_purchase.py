@@ -111,7 +111,7 @@ def is_drowned(amount: Amount, rows: float, beta: float) -> bool:
 
 
 def _charge_plan(plan: _CertificatePlan, allowance: Allowance, planned: float) -> tuple[_CertificatePlan, Receipt]:
-    """Charge the plan, and return it with the noise that was paid for, which is smaller where it is planned."""
+    """Charge the plan, and return it with the noise that was paid for. Planned noise is smaller."""
     gaussian = [event for event in plan.events if isinstance(event, Gaussian)]
     if not gaussian:
         return plan, allowance.charge(*plan.events, why=WHY)

@@ -118,7 +118,7 @@ def part_of_boxes(shape: Sequence[int], ordered: Sequence[bool]) -> float:
 def _mean_part(size: int, is_ordered: bool) -> float:
     """Return the mean part of an attribute's cells that its boxes contain.
 
-    A box has one value of an unordered attribute, or an interval of an ordered one that is not all of it.
+    A box has one value of an unordered attribute, or an interval of an ordered attribute, but not all of its values.
     """
     if not is_ordered or size == 1:
         return 1 / size

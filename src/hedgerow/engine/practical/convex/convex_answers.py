@@ -7,10 +7,9 @@ Symbols: D the data and D̂ the hypothesis, as fractions on the risk's attribute
 − min ℓ_D; S the scale of the loss; τ the gap that the solver may leave, per row; g(x) = ∇ℓ_x(θ̂), v = θ − θ̂.
 
 A free answer is θ̂. Its bar is the excess risk that the measured tables leave possible (``excess_bounds``), or the
-certified bar if the question was declared in the workload (``loss_certificate``). Where that is not enough,
-
-    the guard   compares n·err(D, θ̂)/(2S), which one row moves by at most 1, with the threshold it has for counts, and
-    within=     measures n·err(D, θ̂), which one row moves by 2S (S where rows are added or removed). If the released
+certified bar if the question was declared in the workload (``loss_certificate``). Where that is not enough, the guard
+compares n·err(D, θ̂)/(2S) with its threshold for counts: one row moves this number by at most 1. ``within=`` measures
+n·err(D, θ̂): one row moves this number by 2S (by S where rows are added or removed). If the released
                 value is not good enough, the engine teaches the hypothesis: by the marginal on the risk's attributes
                 where its noise leaves something to see, else by θ from noisy gradient descent and the one linear query
                 ⟨u, D⟩ that tells θ̂ from θ (Figure 3's update). Then it refits and measures again.

@@ -59,7 +59,7 @@ NOTHING, EVERYTHING = (
 class GroupedSet(NamedTuple):
     """A set of values of an attribute as its groups see it.
 
-    ``below`` are the groups that lie wholly inside it, ``above`` those that touch it. ``means`` is the part of each
+    ``below`` are the groups inside the set, ``above`` the groups that touch it. ``means`` is the part of each
     group that is in it, by the values' shares, and ``part`` the mean of these parts over the groups that touch it.
     ``sizes`` are the numbers of groups in ``below`` and in ``above``.
     """
