@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import random
 import subprocess
 import sys
@@ -142,6 +143,53 @@ def test_libraries_that_do_not_fit_are_refused_before_anything_is_charged() -> N
     judged(found)
     assert [step["error"] for step in found] == ["", *["TooLarge"] * 4]
     assert "RLIMIT_AS must be at least 2.3 GB" in found[1]["message"]
+
+
+HOLES = """
+import resource
+import numpy as np
+from hedgerow import _memory
+
+def addresses():
+    return int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+
+resource.setrlimit(resource.RLIMIT_AS, (4 * 10**9, 4 * 10**9))
+_memory.LOADED_LATER = ()
+_memory.require_libraries()
+large = np.ones(2**22 - 2**10)  # once it is freed, the allocator takes arrays of its size from the heap
+del large
+before, small, arrays = addresses(), [], []
+for _ in range(100):
+    arrays.append(np.ones(2**18))
+    small.append(bytearray(1000))
+held = addresses() - before
+arrays.clear()
+print(held, addresses() - before)
+"""
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="other allocators have no such option")
+def test_closed_tables_give_their_addresses_back_where_they_are_limited() -> None:
+    run = [sys.executable, "-c", HOLES]
+    ran = subprocess.run(run, capture_output=True, text=True, env=os.environ | SMALLER, check=True)
+    held, left = map(int, ran.stdout.split())
+    assert held > 2 * 10**8 and left < 10**7
+
+
+def test_a_question_about_many_values_keeps_a_short_key() -> None:
+    universe = hr.Universe(x=hr.Integers(0, 10**5 - 1), y=hr.Integers(0, 4))
+    weights = np.random.default_rng(1).random(10**5)
+    asked = {
+        "a range": [hr.count(x=(0, end)) for end in (500, 501)],
+        "weights": [hr.linear(["x"], np.where(np.arange(10**5) == some, 0.5, weights)) for some in (7, 8)],
+        "a table": [hr.linear(["x", "y"], np.where(np.arange(5) == some, 0.5, weights[:, None])) for some in (2, 3)],
+        "a mean": [hr.mean("x", where=hr.count(x=(0, end))) for end in (500, 501)],
+        "a median": [hr.median("x", where=hr.count(x=(0, end))) for end in (500, 501)],
+    }  # fmt: skip
+    for queries in asked.values():
+        keys = [bound(query, universe).key for query in queries]
+        assert keys == [bound(query, universe).key for query in queries] and keys[0] != keys[1]
+        assert all(len(repr(key)) < 2000 for key in keys)
 
 
 def opened(values: int, limit: str | None = "20MB", profile: Any = "theory") -> hr.Session:

@@ -9,6 +9,7 @@ depends on the rows.
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import functools
 import gc
 import importlib
@@ -45,6 +46,10 @@ OF_ADDRESSES = 0.6  # default limit, as a share of the address space that RLIMIT
 LIBRARIES, ARROW = 12 * 10**8, 11 * 10**8
 # libraries that would otherwise be loaded after a charge
 LOADED_LATER = ("numba", "duckdb", "pyarrow", "scipy.optimize", "scipy.sparse", "opendp.measurements")
+# options of glibc's allocator (malloc.h), and what they are set to if addresses are limited: an array of more bytes is
+# mapped, and goes back to the system when it is freed
+TRIM_THRESHOLD, MMAP_THRESHOLD = -1, -3
+MAPPED, TRIMMED = 1 << 20, 1 << 22
 UNKNOWN = 2**32  # memory in bytes that is assumed if the system does not report it
 # files in which Linux states the memory limit of a container
 GROUP_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
@@ -96,6 +101,7 @@ def require_libraries() -> None:
     addresses = _addresses()
     if addresses is None:
         return
+    _map_large_arrays()
     try:
         if addresses < _reserved_bytes():
             raise MemoryError
@@ -107,6 +113,18 @@ def require_libraries() -> None:
             f"{format_bytes(addresses)}, or less that is free. Raise it, or reserve less: set "
             "ARROW_DEFAULT_MEMORY_POOL=system, MALLOC_ARENA_MAX=1 and OPENBLAS_NUM_THREADS=1 before Python starts."
         ) from None
+
+
+def _map_large_arrays() -> None:
+    """Map large arrays separately, so that those of a closed session leave no holes between smaller objects.
+
+    Otherwise glibc's allocator takes arrays of up to 32 MB from one heap, which does not shrink while anything at its
+    end is in use. Other allocators have no such options, and stay as they are.
+    """
+    with contextlib.suppress(OSError, AttributeError):
+        own = ctypes.CDLL(None)
+        own.mallopt(MMAP_THRESHOLD, MAPPED)
+        own.mallopt(TRIM_THRESHOLD, TRIMMED)
 
 
 def _reserved_bytes() -> int:

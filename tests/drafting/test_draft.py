@@ -85,6 +85,14 @@ def test_the_ledger_has_the_price_and_no_more(drafted) -> None:
     )
 
 
+@pytest.mark.parametrize("column", ["income", "age", "sex", "born"])
+def test_a_column_costs_no_more_than_its_part_of_the_price(column) -> None:
+    """A draft of one column has the whole price for it, so that a part that is paid twice exceeds the price."""
+    ledger = Accountant(hr.Budget(30.0, 2e-5), slack=5e-6)
+    hr.Universe.draft(people()[[column]], budget=BUDGET, ledger=ledger, seed=1)
+    assert 0 < ledger.spent <= BUDGET.rho(5e-6)
+
+
 def survey(rows: int = 20_000) -> pd.DataFrame:
     rng = np.random.default_rng(0)
     return pd.DataFrame(

@@ -69,7 +69,7 @@ drafting(
 drafting(
     "F40", "columns.py::ColumnDrafting._numbers", "what the search for common numbers costs is paid a second time",
     "part = part.part(1 - FOR_COMMON)", "pass",
-    DRAFT + "the_ledger_has_the_price_and_no_more",
+    DRAFT + "a_column_costs_no_more_than_its_part_of_the_price[income]",
 )  # fmt: skip
 
 events = Writer("drafting", "privacy/")

@@ -473,7 +473,7 @@ practical(
 practical(
     "R02", "measure/prefit.py::residual_event", "residuals have half their noise at the same price",
     "sensitivity = (amount.budget.tensor_l2(", "sensitivity = (0.5 * amount.budget.tensor_l2(",
-    EXACT + "no_row_moves_a_practical_session_by_more_than_is_billed",
+    RELEASE + "the_noise_of_a_residual_pays_for_its_rounding",
 )  # fmt: skip
 practical(
     "JS05", "measure/prefit.py::joint_event", "the residuals of an overview have half their noise at the same price",

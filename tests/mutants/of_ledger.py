@@ -113,7 +113,7 @@ ledger(
 )  # fmt: skip
 ledger(
     "G21", "answer_log.py::name_of", "questions on the same attributes get each other's answers",
-    "meaning = repr(bound.key)", "meaning = repr(bound.attributes)",
+    "_digest(bound.plain_name)", "_digest(repr(bound.attributes))",
     DURABLE + "a_reopened_session_has_its_spending_and_gives_the_same_answers_for_free[SQLite]",
 )  # fmt: skip
 ledger(

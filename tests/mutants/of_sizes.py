@@ -110,7 +110,19 @@ sizes(
 )  # fmt: skip
 sizes(
     "SZ20", "privacy/events.py::Gaussian.rho", "a bar that nobody can buy ends in an OverflowError",
-    "return ratio * ratio / 2", "return ratio**2 / 2", "sessions/test_prices.py::test_a_bar_that_no_budget_buys_is_refused_for_nothing",
+    "return ratio * ratio / 2", "return ratio**2 / 2",
+    "privacy/test_events.py::test_noise_that_is_next_to_none_is_refused_as_no_number",
+)  # fmt: skip
+
+sizes(
+    "SZ21", "query/bound.py::key_of", "two questions about many values get each other's answers",
+    "hashlib.blake2b(packed, digest_size", "hashlib.blake2b(packed[-LONG:], digest_size",
+    "test_sizes.py::test_a_question_about_many_values_keeps_a_short_key",
+)  # fmt: skip
+sizes(
+    "SZ22", "_memory.py::require_libraries", "sessions that were closed leave holes, until questions end in a MemoryError",
+    "    _map_large_arrays()\n", "",
+    "test_sizes.py::test_closed_tables_give_their_addresses_back_where_they_are_limited",
 )  # fmt: skip
 
 SIZE_MUTANTS = sizes.mutants

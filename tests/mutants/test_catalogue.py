@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections import Counter
 from pathlib import Path
 
@@ -26,6 +29,12 @@ MECHANISMS = [
 ]
 
 each = pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.id)
+
+
+def test_processes_that_test_mutants_do_not_import_the_sources_themselves() -> None:
+    run = [sys.executable, "-c", "import sys, mutants; print('hedgerow' in sys.modules)"]
+    tools = {**os.environ, "PYTHONPATH": os.pathsep.join([str(TESTS.parent / "tools"), str(SOURCE.parent)])}
+    assert subprocess.run(run, capture_output=True, text=True, env=tools, check=True).stdout == "False\n"
 
 
 @each

@@ -35,6 +35,11 @@ EXAMPLES = [
 ORDERS = 1 + np.geomspace(1e-4, 1e4, 60)
 
 
+def test_noise_that_is_next_to_none_is_refused_as_no_number() -> None:
+    with pytest.raises(errors.InvalidInput, match="must be a finite number above 0"):
+        Gaussian(1.0, 1e-160, 2.0**-560)  # ρ would be about 10³¹⁹
+
+
 def log_sum(x: np.ndarray) -> float:
     return float(x.max() + np.log(np.exp(x - x.max()).sum()))
 

@@ -31,14 +31,10 @@ def name_of(bound: Bound[Any] | BlocksQuestion) -> str | None:
     if isinstance(bound, BlocksQuestion):
         of_one = name_of(bound.question)
         return None if of_one is None else _digest(write_spaced([*bound.blocks, of_one]))
-    if bound.plain_key:
-        meaning = repr(bound.key)  # names, booleans and bytes, which every process shows alike
-    else:
-        asked = question_of(bound)
-        if asked is None:
-            return None
-        meaning = dumps(asked[0]) + ("" if asked[1] == "values" else asked[1])
-    return _digest(meaning)
+    if bound.plain_name is not None:
+        return _digest(bound.plain_name)
+    asked = question_of(bound)
+    return None if asked is None else _digest(dumps(asked[0]) + ("" if asked[1] == "values" else asked[1]))
 
 
 def _digest(meaning: str) -> str:

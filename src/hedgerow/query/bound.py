@@ -6,6 +6,7 @@ no engine offers yet, the protocol of the engine grows by that (``engine/interfa
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Protocol, TypeVar
@@ -22,6 +23,15 @@ GUARANTEED: Basis = "guaranteed"
 BOOTSTRAP: Basis = "bootstrap"
 Labels = tuple[tuple[str, tuple[Any, ...]], ...]
 """Name of the attribute and labels of the cells, for each axis of a table."""
+LONG = 1 << 12  # a key holds the digest of an array of more bytes
+
+
+def key_of(packed: bytes) -> bytes:
+    """Return what stands for the bytes of an array in a key: the bytes themselves, or a digest of more than ``LONG``.
+
+    A session keeps the key of every question that it answered.
+    """
+    return packed if len(packed) <= LONG else hashlib.blake2b(packed, digest_size=32).digest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,8 +117,11 @@ class Bound(Protocol[Respondent]):
         """True if the answer follows from those to other questions, beside which it is cached as a whole."""
 
     @property
-    def plain_key(self) -> bool:
-        """True if the key is made of names, booleans and bytes, which every process shows alike."""
+    def plain_name(self) -> str | None:
+        """A text that every process writes alike for this question and for no other; None if there is none.
+
+        Ledgers hold its hash.
+        """
 
     @property
     def stored(self) -> tuple[Any, Any] | None:
@@ -135,7 +148,7 @@ class BoundQuestion:
 
     in_rows: bool = False
     is_composed: ClassVar[bool] = False
-    plain_key: ClassVar[bool] = False
+    plain_name: ClassVar[str | None] = None
 
     @property
     def tables(self) -> Sequence[Names]:

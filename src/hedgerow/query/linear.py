@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from hedgerow import _memory
 from hedgerow._types import Array, Names
 from hedgerow.errors import InvalidInput, TooLarge
-from hedgerow.query.bound import BoundQuestion, Estimate, Labels
+from hedgerow.query.bound import BoundQuestion, Estimate, Labels, key_of
 from hedgerow.universe.universe import Universe
 
 LARGEST_TABLE = 50_000_000  # a table that is written out has at most this many cells; a product needs no table
@@ -108,15 +108,15 @@ class Linear(BoundQuestion):
             if false == len(packed):
                 return cls((), (), (), np.array(0.0), True)
             if false:
-                kept.append((universe.index(name), mask, packed))
+                kept.append((universe.index(name), mask, key_of(packed)))
         if not kept:
             return cls((), (), (), np.array(1.0), True)
         if len(kept) > 1:
             kept.sort(key=operator.itemgetter(0))
         names = tuple([universe.names[i] for i, _, _ in kept])
         vectors, packs = tuple([mask for _, mask, _ in kept]), tuple([packed for _, _, packed in kept])
-        made = cls(names, tuple(map(len, packs)), vectors, None, True)
-        made.__dict__["key"] = names, True, packs  # the bytes are here already
+        made = cls(names, tuple(map(len, vectors)), vectors, None, True)
+        made.__dict__["key"] = names, True, packs  # the keys are here already
         return made
 
     @classmethod
@@ -151,20 +151,27 @@ class Linear(BoundQuestion):
     @cached_property
     def key(self) -> Hashable:
         """Hashable key, equal for two queries of one universe exactly if they are the same function."""
+        return self._parts(key_of)
+
+    @property
+    def plain_name(self) -> str:  # type: ignore[override]
+        """The names and the bytes, as text."""
+        return repr(self._parts(bytes))
+
+    def _parts(self, written: Callable[[bytes], bytes]) -> tuple[Any, ...]:
+        """Return all that the query is made of, with the bytes of its arrays as ``written``."""
         if self.vectors:
-            packed = tuple(v.tobytes() for v in self.vectors)
-            return (self.attributes, self.is_count, packed)
-        return (self.attributes, "table", self.table.tobytes())
+            return (self.attributes, self.is_count, tuple(written(v.tobytes()) for v in self.vectors))
+        return (self.attributes, "table", written(self.table.tobytes()))
 
     @property
     def packed(self) -> tuple[bytes, ...]:
-        """The bytes of each vector of a product."""
+        """What stands for each vector of a product in its key."""
         found: tuple[bytes, ...] = self.key[2] if self.vectors else ()  # type: ignore[index]
         return found
 
     is_fraction: ClassVar[bool] = True
     labels: ClassVar[Labels] = ()
-    plain_key: ClassVar[bool] = True
 
     @property
     def tables(self) -> tuple[Names, ...]:

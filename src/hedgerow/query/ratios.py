@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from hedgerow._types import Array, Names
 from hedgerow.errors import BudgetExceeded, InvalidInput
+from hedgerow.query.bound import key_of
 from hedgerow.query.composed import (
     AnswerKnowledge,
     ComposedQuestion,
@@ -169,7 +170,7 @@ class BoundMean(Quotient):
         """Key of the question."""
         cells = (self.lowest, self.highest, self.middle)
         conditions = (self.among.low.key, self.among.high.key, self.among.share.key)
-        return ("mean", self.names, *((x.shape, x.tobytes()) for x in cells), *conditions)
+        return ("mean", self.names, *((x.shape, key_of(x.tobytes())) for x in cells), *conditions)
 
     @cached_property
     def is_coarse(self) -> bool:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from hedgerow._types import Array, Names
 from hedgerow.errors import InvalidInput
+from hedgerow.query.bound import key_of
 from hedgerow.query.composed import (
     AnswerKnowledge,
     ComposedQuestion,
@@ -65,8 +66,8 @@ class BoundQuantile(ComposedQuestion):
             "interpolated quantile" if self.interpolated else "quantile",
             self.attribute,
             self.q,
-            self.lowest.tobytes(),
-            self.highest.tobytes(),
+            key_of(self.lowest.tobytes()),
+            key_of(self.highest.tobytes()),
             *among,
         )
 

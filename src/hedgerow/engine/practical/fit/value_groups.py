@@ -33,6 +33,7 @@ from hedgerow.errors import BudgetExceeded
 from hedgerow.privacy.allowance import Allowance, Amount
 from hedgerow.privacy.events import Gaussian
 from hedgerow.privacy.noise import Noise
+from hedgerow.query.bound import key_of
 from hedgerow.query.linear import Linear, stack_vectors
 from hedgerow.universe.attributes import Integers
 from hedgerow.universe.universe import Universe
@@ -179,11 +180,11 @@ class ValueGroups:
         if name not in self.groups:
             return vector.astype(float)
         if vector.dtype == bool:
-            return self._set(name, vector, vector.tobytes()).means
+            return self._set(name, vector, key_of(vector.tobytes())).means
         return np.clip(self._sums(name, self._shares[name] * vector.astype(float), 0), 0, 1)
 
     def _set(self, name: str, mask: NDArray[Any], packed: bytes) -> GroupedSet:
-        """Return what the groups of an attribute know of a set of values; ``packed`` is its bytes."""
+        """Return what the groups of an attribute know of a set of values; ``packed`` is its key."""
         found = self._sets.get((name, packed))
         if found is None:
             if self._described > KEPT_CELLS:
@@ -221,7 +222,7 @@ class ValueGroups:
         self._described += values.size
         for i, mask in enumerate(masks):
             touched = above[i]
-            self._sets[name, mask.tobytes()] = GroupedSet(
+            self._sets[name, key_of(mask.tobytes())] = GroupedSet(
                 touched if same[i] else below[i], touched, each[i], float(parts[i]), sizes[i]
             )
 
