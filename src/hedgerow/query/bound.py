@@ -27,7 +27,7 @@ LONG = 1 << 12  # a key holds the digest of an array of more bytes
 
 
 def key_of(packed: bytes) -> bytes:
-    """Return what stands for the bytes of an array in a key: the bytes themselves, or a digest of more than ``LONG``.
+    """Return the bytes of an array for a key: as they are, or a digest of more than ``LONG``.
 
     A session keeps the key of every question that it answered.
     """
@@ -118,7 +118,7 @@ class Bound(Protocol[Respondent]):
 
     @property
     def plain_name(self) -> str | None:
-        """A text that every process writes alike for this question and for no other; None if there is none.
+        """Text that every process writes alike for this question and for no other; None if there is none.
 
         Ledgers hold its hash.
         """

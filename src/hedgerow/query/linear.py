@@ -155,7 +155,7 @@ class Linear(BoundQuestion):
 
     @property
     def plain_name(self) -> str:  # type: ignore[override]
-        """The names and the bytes, as text."""
+        """Names and bytes, as text."""
         return repr(self._parts(bytes))
 
     def _parts(self, written: Callable[[bytes], bytes]) -> tuple[Any, ...]:
@@ -166,7 +166,7 @@ class Linear(BoundQuestion):
 
     @property
     def packed(self) -> tuple[bytes, ...]:
-        """What stands for each vector of a product in its key."""
+        """Bytes of each vector of a product, as in its key."""
         found: tuple[bytes, ...] = self.key[2] if self.vectors else ()  # type: ignore[index]
         return found
 
