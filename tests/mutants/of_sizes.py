@@ -115,7 +115,7 @@ sizes(
 )  # fmt: skip
 
 sizes(
-    "SZ21", "query/bound.py::key_of", "two questions about many values get each other's answers",
+    "SZ21", "query/linear.py::key_of", "two questions about many values get each other's answers",
     "hashlib.blake2b(packed, digest_size", "hashlib.blake2b(packed[-LONG:], digest_size",
     "test_sizes.py::test_a_question_about_many_values_keeps_a_short_key",
 )  # fmt: skip

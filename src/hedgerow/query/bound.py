@@ -6,7 +6,6 @@ no engine offers yet, the protocol of the engine grows by that (``engine/interfa
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Protocol, TypeVar
@@ -23,15 +22,6 @@ GUARANTEED: Basis = "guaranteed"
 BOOTSTRAP: Basis = "bootstrap"
 Labels = tuple[tuple[str, tuple[Any, ...]], ...]
 """Name of the attribute and labels of the cells, for each axis of a table."""
-LONG = 1 << 12  # a key holds the digest of an array of more bytes
-
-
-def key_of(packed: bytes) -> bytes:
-    """Return the bytes of an array for a key: as they are, or a digest of more than ``LONG``.
-
-    A session keeps the key of every question that it answered.
-    """
-    return packed if len(packed) <= LONG else hashlib.blake2b(packed, digest_size=32).digest()
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ conjunction is) is kept as these vectors, which are small, fast to evaluate and 
 
 from __future__ import annotations
 
+import hashlib
 import math
 import operator
 from collections import defaultdict
@@ -21,12 +22,21 @@ from numpy.typing import ArrayLike, NDArray
 from hedgerow import _memory
 from hedgerow._types import Array, Names
 from hedgerow.errors import InvalidInput, TooLarge
-from hedgerow.query.bound import BoundQuestion, Estimate, Labels, key_of
+from hedgerow.query.bound import BoundQuestion, Estimate, Labels
 from hedgerow.universe.universe import Universe
 
 LARGEST_TABLE = 50_000_000  # a table that is written out has at most this many cells; a product needs no table
 WIDE = 1 << 16  # a marginal with more cells is contracted from both sides, split in the middle, not axis by axis
 AT_ONCE = 1 << 22  # many queries are answered in chunks of at most this many intermediate numbers
+LONG = 1 << 12  # a key holds the digest of an array of more bytes
+
+
+def key_of(packed: bytes) -> bytes:
+    """Return the bytes of an array for a key: as they are, or a digest of more than ``LONG``.
+
+    A session keeps the key of every question that it answered.
+    """
+    return packed if len(packed) <= LONG else hashlib.blake2b(packed, digest_size=32).digest()
 
 
 class LinearRespondent(Protocol):

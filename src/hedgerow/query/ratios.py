@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 
 from hedgerow._types import Array, Names
 from hedgerow.errors import BudgetExceeded, InvalidInput
-from hedgerow.query.bound import key_of
 from hedgerow.query.composed import (
     AnswerKnowledge,
     ComposedQuestion,
@@ -37,7 +36,7 @@ from hedgerow.query.counts import (
     count,
     require_boolean,
 )
-from hedgerow.query.linear import Condition, Linear, require_table, spread
+from hedgerow.query.linear import Condition, Linear, key_of, require_table, spread
 from hedgerow.universe.universe import Universe
 
 STEPS = 64  # c is rounded to one of this many steps between least and greatest value, so that a repeat asks the same

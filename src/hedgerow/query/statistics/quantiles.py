@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from hedgerow._types import Array, Names
 from hedgerow.errors import InvalidInput
-from hedgerow.query.bound import key_of
 from hedgerow.query.composed import (
     AnswerKnowledge,
     ComposedQuestion,
@@ -25,7 +24,7 @@ from hedgerow.query.counts import (
     Query,
     Resolution,
 )
-from hedgerow.query.linear import Condition, Linear, require_table, spread
+from hedgerow.query.linear import Condition, Linear, key_of, require_table, spread
 from hedgerow.query.ratios import BoundMean, numbers_among
 from hedgerow.query.statistics.statistic import OfRecords, offer, real_number, require_where
 from hedgerow.universe.universe import Universe

@@ -33,8 +33,7 @@ from hedgerow.errors import BudgetExceeded
 from hedgerow.privacy.allowance import Allowance, Amount
 from hedgerow.privacy.events import Gaussian
 from hedgerow.privacy.noise import Noise
-from hedgerow.query.bound import key_of
-from hedgerow.query.linear import Linear, stack_vectors
+from hedgerow.query.linear import Linear, key_of, stack_vectors
 from hedgerow.universe.attributes import Integers
 from hedgerow.universe.universe import Universe
 
