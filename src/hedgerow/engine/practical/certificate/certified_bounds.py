@@ -435,8 +435,16 @@ def small_sets(known: CertifiableAnswers) -> dict[int, list[Names]]:
 
 
 def too_costly(known: CertifiableAnswers, family: dict[int, list[Names]]) -> list[Names]:
-    """List the sets whose tables the model makes only from larger tables than ``MOST_CELLS``. A public fact."""
-    return [t for sets in family.values() for t in sets if not known.hypothesis.can_tabulate(t, MOST_CELLS)]
+    """List the sets whose tables the model makes only from larger ones: a public fact.
+
+    For sets of ``LARGEST`` attributes a table on the way may have each set's part of ``MOST_WORK`` cells, for others
+    ``MOST_CELLS``.
+    """
+    found = []
+    for size, sets in family.items():
+        cells = MOST_CELLS if size < LARGEST else int(MOST_WORK / len(sets))
+        found += [t for t in sets if not known.hypothesis.can_tabulate(t, cells)]
+    return found
 
 
 def without(family: dict[int, list[Names]], left_out: Sequence[Names]) -> dict[int, list[Names]]:
