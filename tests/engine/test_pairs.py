@@ -78,6 +78,46 @@ def test_the_precision_of_a_pair_follows_its_cells_and_the_fewer_of_its_values(s
         assert drawn[pair] == pytest.approx(first * wanted[pair], rel=0.05)
 
 
+@pytest.mark.parametrize(("neighbours", "parts"), [("add-remove", 1), ("replace", 2)])
+def test_pairs_with_a_flag_have_their_share_of_the_budget_of_pairs(monkeypatch, neighbours, parts) -> None:
+    """A thirtieth for each of 28 pairs, here at most .75; under replace-one at half the precision.
+
+    Their precisions keep their proportions, and so do those of other pairs.
+    """
+    monkeypatch.setattr(prefit, "MOST_OF_FLAGS", 0.75)
+    usual, more = (times_of_overview(monkeypatch, share, neighbours) for share in (0.0, 1 / 30))
+    assert sorted(usual) == sorted(more)
+    cost = {pair: k * math.prod(1 - 1 / SIZES[name] for name in pair) for pair, k in more.items() if len(pair) == 2}
+    flags = {pair for pair in cost if 2 in (SIZES[pair[0]], SIZES[pair[1]])}
+    own = parts * sum(cost[pair] for pair in flags)
+    assert own / (own + sum(cost[pair] for pair in cost.keys() - flags)) == pytest.approx(0.75, abs=0.01)
+    for some in (flags, cost.keys() - flags):
+        ratios = [more[pair] / usual[pair] for pair in some]
+        assert max(ratios) == pytest.approx(min(ratios), rel=0.05)
+    assert times_of_overview(monkeypatch, 1.0, neighbours) == more
+
+
+def times_of_overview(monkeypatch, share: float, neighbours="add-remove", ledger=None) -> dict[tuple[str, ...], int]:
+    monkeypatch.setattr(prefit, "OVERVIEW_CELLS", 0)
+    monkeypatch.setattr(prefit, "PART_CELLS", 100)
+    monkeypatch.setattr(prefit, "FLAGS_SHARE", share)
+    budget = hr.Budget(1, 1e-9, neighbours)
+    opened = hr.open(
+        table(), universe=hr.Universe.from_json(SIZES), budget=budget, seed=3, progress=False, ledger=ledger
+    )
+    about = next(entry for entry in opened.log if entry.why == "prefit: residuals").about
+    opened.close()
+    return dict(zip(map(tuple, about["sets"]), about["times"], strict=True))
+
+
+def test_an_interrupted_opening_keeps_the_noise_that_its_overview_was_planned_with(monkeypatch, tmp_path) -> None:
+    url = f"sqlite:///{tmp_path}/begun.ledger"
+    with monkeypatch.context() as earlier, pytest.raises(Interrupted):
+        earlier.setattr(FittedModel, "refit", lambda *given: (_ for _ in ()).throw(Interrupted))
+        times_of_overview(earlier, 0.0, ledger=url)
+    assert times_of_overview(monkeypatch, 1 / 30, ledger=url) == times_of_overview(monkeypatch, 0.0)
+
+
 def test_the_noise_of_every_residual_is_what_its_measurement_says(session) -> None:
     """In every pair, and of all pairs together to a few hundredths."""
     off = []

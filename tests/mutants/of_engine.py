@@ -512,6 +512,16 @@ practical(
     "engine/test_pairs.py::test_an_opening_that_began_with_single_attributes_goes_on_with_them",
 )  # fmt: skip
 practical(
+    "JS16", "engine.py::_recorded_times", "an interrupted overview goes on by another plan than its first draw",
+    'entry.why == "prefit: residuals"', 'entry.why == "prefit: none"',
+    "engine/test_pairs.py::test_an_interrupted_opening_keeps_the_noise_that_its_overview_was_planned_with",
+)  # fmt: skip
+practical(
+    "JS17", "measure/prefit.py::Prefit._multiples", "pairs with a flag have no part of the budget of their own",
+    "more * k if flag else k", "k",
+    "engine/test_pairs.py::test_pairs_with_a_flag_have_their_share_of_the_budget_of_pairs",
+)  # fmt: skip
+practical(
     "JS12", "measure/prefit.py::Prefit._one_way_marginals", "what measured n is spent again, and the last tables find nothing left",
     "share = ONE_WAY_SHARE - (1 - self._allowance.left / self._whole)", "share = ONE_WAY_SHARE",
     "privacy/test_planned.py::test_a_prefit_without_an_overview_plans_all_but_its_choices",

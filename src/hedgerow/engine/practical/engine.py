@@ -11,7 +11,7 @@ an error bar from public quantities (``free_answers``). As the stream goes on, t
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -373,8 +373,9 @@ def build_practical_engine(
             may_plan = not (pay_for_hits and kept > 0)  # no planned noise beside rounds of hits
             with_singles = _began_with_singles(ledger)
             fitting = prefit(
-                data, noise, wanted, allowance, rows, model_cells, prior, beside, one_by_one, may_plan, with_singles
-            )
+                data, noise, wanted, allowance, rows, model_cells, prior, beside, one_by_one, may_plan, with_singles,
+                _recorded_times(ledger),
+            )  # fmt: skip
             learned = fitting.run(everything=everything)
             estimate = learned.rows
             next_prior: BlockPrior | None = learned.as_prior()
@@ -444,6 +445,7 @@ def prefit(
     one_by_one: bool = False,
     may_plan: bool = True,
     began_with_singles: bool = False,
+    recorded_times: Mapping[Names, int] | None = None,
 ) -> Prefit:
     """Measure the wide attributes, merge their rare values, and return the prefit on the resulting groups."""
     merging, measurements = merging_of(data, noise, allowance)
@@ -463,6 +465,7 @@ def prefit(
         one_by_one,
         may_plan,
         began_with_singles,
+        recorded_times,
     )
 
 
@@ -484,6 +487,15 @@ def _began_with_singles(ledger: Ledger) -> bool:
         if entry.why == "prefit: marginal" and entry.about.get("attributes"):
             return True
     return False
+
+
+def _recorded_times(ledger: Ledger) -> dict[Names, int]:
+    """Return the multiples with which the ledger's first overview of several sets was drawn; none without one."""
+    for entry in ledger.entries():
+        if entry.why == "prefit: residuals":
+            about = entry.about
+            return {tuple(s): int(k) for s, k in zip(about["sets"], about["times"], strict=True)}
+    return {}
 
 
 def certify_knowledge(

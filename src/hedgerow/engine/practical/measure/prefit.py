@@ -91,6 +91,10 @@ PART_CELLS = 200_000  # most cells of the model that takes the strongest of thes
 FEWEST_OF_PARTS = 24  # fewest values of an attribute that it measures by contrasts of ranges, which blur single cells
 CELLS_OF_PARTS = 1.0  # expect questions about an attribute of m values in proportion to m^this
 FEW_OF_PARTS = 8.0  # a pair's precision is multiplied by 1 + this / m², m its fewer values: flags cost little
+# The least share of its pairs' budget for pairs with a flag, for each pair that is measured, and the most it may be. The
+# more pairs there are, the noisier is each, and the smaller a part of them a flag has. Precisions grow by at most the last
+# factor for it.
+FLAGS_SHARE, MOST_OF_FLAGS, MOST_TIMES_OF_FLAGS = 1 / 1600, 0.55, 12.0
 SINGLES_OF_PARTS = 0.15  # most of its budget for single attributes
 PARTS_SHARE = 0.9  # share of the budget for its first draw, where the number of rows was needed to plan it
 MASK = 1 / 3  # probability that a value of an attribute is part of a random count
@@ -136,6 +140,7 @@ class Prefit:
         one_by_one: bool = False,
         may_plan: bool = True,
         began_with_singles: bool = False,
+        recorded_times: Mapping[Names, int] | None = None,
     ) -> None:
         """Prepare a prefit of ``workload`` that spends ``allowance``.
 
@@ -144,7 +149,7 @@ class Prefit:
         prefit. With ``one_by_one``, an overview is charged as in ledgers that were begun before it was one event.
         Without ``may_plan`` no noise is planned, because the ledger will be charged for what excludes it.
         With ``began_with_singles``, the ledger holds an opening that measured single attributes, and no overview,
-        first.
+        first. ``recorded_times`` are the multiples of an overview that the ledger holds, perhaps by an earlier rule.
         """
         self._data, self._noise = data, noise
         self._budget, self._universe = allowance.budget, data.universe
@@ -158,7 +163,7 @@ class Prefit:
         self._model_cells, self._prior_cells = model_cells, self.learned.prior_cells
         self._ranged: set[str] = set()
         self._grid_rows = rows  # as many rows as a grid must hold: n, or its released estimate once an overview has one
-        self._one_by_one, self._may_plan = one_by_one, may_plan
+        self._one_by_one, self._may_plan, self._recorded_times = one_by_one, may_plan, recorded_times or {}
         self._most_noise = min(EARLIER_OVERVIEW_NOISE, OVERVIEW_NOISE) if began_with_singles else OVERVIEW_NOISE
         self._overviews: list[Measurement] = []
         self._in_parts = False  # True if the pairs of the workload do not fit one model
@@ -438,22 +443,46 @@ class Prefit:
 
         The cost of each residual is its share by the module docstring, so that k_s ∝ √(Σ_t c_s(t))/Δ_s.
         """
+        if all(s in self._recorded_times for s in sets):
+            return [self._recorded_times[s] for s in sets]
         wanted = []
         for s in sets:
             own = math.prod(each.contribution.square for each in self._contrasts(s))
             wanted.append(math.sqrt(self._count_variance(s) / own))
         if self._in_parts:  # then most of the budget is for the many cells of pairs
-            few = [min(self._universe.sizes(s)) if len(s) == 2 else math.inf for s in sets]
-            wanted = [k * (1 + FEW_OF_PARTS / m**2) for k, m in zip(wanted, few, strict=True)]
-            costs = [
-                k * math.prod(each.contribution.square for each in self._contrasts(s))
-                for k, s in zip(wanted, sets, strict=True)
-            ]
-            of_singles = math.fsum(cost for cost, s in zip(costs, sets, strict=True) if len(s) == 1)
-            less = SINGLES_OF_PARTS / (1 - SINGLES_OF_PARTS) * (math.fsum(costs) - of_singles) / of_singles
-            wanted = [k * min(1.0, less) if len(s) == 1 else k for k, s in zip(wanted, sets, strict=True)]
+            fewest = [min(self._universe.sizes(s)) if len(s) == 2 else math.inf for s in sets]
+            wanted = [k * (1 + FEW_OF_PARTS / m**2) for k, m in zip(wanted, fewest, strict=True)]
+            flags, singles = [m == 2 for m in fewest], [len(s) == 1 for s in sets]
+            pairs = [len(s) == 2 for s in sets]
+            share = min(MOST_OF_FLAGS, sum(pairs) * FLAGS_SHARE)
+            more = self._times_to_share(sets, wanted, flags, share, pairs)
+            more /= 2 if self._budget.neighbours == "replace" else 1  # a replaced flag alone changes all it has
+            more = max(1.0, min(MOST_TIMES_OF_FLAGS, more))
+            wanted = [more * k if flag else k for k, flag in zip(wanted, flags, strict=True)]
+            less = min(1.0, self._times_to_share(sets, wanted, singles, SINGLES_OF_PARTS, [True] * len(sets)))
+            wanted = [less * k if single else k for k, single in zip(wanted, singles, strict=True)]
         least = min(wanted)
         return [min(round(STEPS_OF_MULTIPLES * each / least), MOST_MULTIPLE) for each in wanted]
+
+    def _times_to_share(
+        self,
+        sets: Sequence[Names],
+        precisions: Sequence[float],
+        chosen: Sequence[bool],
+        share: float,
+        among: Sequence[bool],
+    ) -> float:
+        """Return the factor of the chosen sets' precisions with which they cost this share of all sets ``among``.
+
+        1 if none is chosen, or all are.
+        """
+        costs = [
+            k * math.prod(each.contribution.square for each in self._contrasts(s))
+            for k, s in zip(precisions, sets, strict=True)
+        ]
+        own = math.fsum(cost for cost, mine in zip(costs, chosen, strict=True) if mine)
+        rest = math.fsum(cost for cost, mine, counts in zip(costs, chosen, among, strict=True) if counts and not mine)
+        return share / (1 - share) * rest / own if own > 0 and rest > 0 else 1.0
 
     def _joint_event(self, amount: Amount, sets: Sequence[Names], times: Sequence[int]) -> Gaussian:
         """Return the noise on the multiplied coordinates of all sets together (docs/proofs/residuals.md)."""
