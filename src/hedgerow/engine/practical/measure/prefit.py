@@ -91,9 +91,9 @@ PART_CELLS = 200_000  # most cells of the model that takes the strongest of thes
 FEWEST_OF_PARTS = 24  # fewest values of an attribute that it measures by contrasts of ranges, which blur single cells
 CELLS_OF_PARTS = 1.0  # expect questions about an attribute of m values in proportion to m^this
 FEW_OF_PARTS = 8.0  # a pair's precision is multiplied by 1 + this / m², m its fewer values: flags cost little
-# The least share of its pairs' budget for pairs with a flag, for each pair that is measured, and the most it may be. The
-# more pairs there are, the noisier is each, and the smaller a part of them a flag has. Precisions grow by at most the last
-# factor for it.
+# The least share of its pairs' budget for pairs with a flag, for each pair that is measured, and the most it may be.
+# The more pairs there are, the noisier is each, and the smaller a part of them a flag has. Precisions grow by at most
+# the last factor for it.
 FLAGS_SHARE, MOST_OF_FLAGS, MOST_TIMES_OF_FLAGS = 1 / 1600, 0.55, 12.0
 SINGLES_OF_PARTS = 0.15  # most of its budget for single attributes
 PARTS_SHARE = 0.9  # share of the budget for its first draw, where the number of rows was needed to plan it
