@@ -336,8 +336,9 @@ def page() -> str:
         "two seeds. *Floor*: an oracle that has the residuals of *no model* with the best split of the budget between pairs",
         "and single attributes, and shrinks each cell's deviation from independence by the factor that is best for it, which",
         "only the truth tells. It bounds what shrinks every cell to independence by itself; a better belief can be below it.",
-        f"†: the bar is below the floor. Under replace-one the plan costs about {COST_OF_REPLACE:g} times the ρ; there the bar of *income*, {INCOME:g}, is",
-        f"√{COST_OF_REPLACE:g} times as high.",
+        "†: the bar is below the floor. Under replace-one the plan costs about "
+        f"{COST_OF_REPLACE:g} times the ρ; there the bar of *income*,",
+        f"{INCOME:g}, is √{COST_OF_REPLACE:g} times as high.",
         "",
         "MST at its defaults was measured beside an earlier version, at the same budget on the same 28 columns, once: distance",
         ".0330, shares .504, 54 pairs lost, 654 s of CPU. This command does not run it, nor AIM.",
