@@ -20,6 +20,7 @@ USES = {
     "psycopg": "hr.open('postgresql://nowhere/x', table='t', universe=U, budget=B)",
     "sklearn": "hr.estimators",
     "sqlalchemy": "import hedgerow.sql.dialect",
+    "uvicorn": "__import__('hedgerow.cli.service').cli.service.serve_demo('127.0.0.1:0')",
     "fsspec": "hr.open('s3://nowhere/x.parquet', universe=U, budget=B)",
 }
 

@@ -10,6 +10,8 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.data import HistogramSource
+from hedgerow.engine.practical import measurement as measurement_module
+from hedgerow.engine.practical.bars.error_bars import nats_of_kinds
 from hedgerow.engine.practical.fit import value_groups
 from hedgerow.engine.practical.fit.residuals import Overview, center, coordinates, from_coordinates
 from hedgerow.engine.practical.measurement import SINGLE, Contrasts, Measurement, helmert, of_ranges
@@ -233,3 +235,22 @@ def test_a_ranged_measurement_is_read_as_it_was_written_or_refused(changes) -> N
     assert "ranged" not in hr.wire.to_json(Measurement(("a",), np.arange(5.0), Gaussian(1.0, 2.0), residual=True))
     with pytest.raises(InvalidInput, match=r"must .*Found"):
         hr.wire.from_json({**record, **changes})
+
+
+def test_contrasts_are_cached_while_other_threads_add_and_drop_theirs(monkeypatch) -> None:
+    """Another thread may add contrasts of its own while the cache sums up what it holds."""
+    monkeypatch.setattr(measurement_module, "MOST_ENTRIES", 10)
+    found = measurement_module.contrasts_of(lambda m: helmert(int(m)))
+
+    class Size(int):
+        def __mul__(self, other: int) -> int:
+            found(int(self) + 100)
+            return int(self) * int(other)
+
+    for m in (2, 3, 4):
+        assert found(Size(m)).count == m - 1
+
+
+def test_an_array_that_sessions_share_cannot_be_changed() -> None:
+    with pytest.raises(ValueError, match="read-only"):
+        nats_of_kinds(6, True)[...] = 1.0

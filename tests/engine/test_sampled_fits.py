@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from unittest import mock
 
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
 import hedgerow as hr
 from hedgerow.convex.solver.weighted_rows import WeightedRows
-from hedgerow.engine import sampled_fit
+from hedgerow.engine import coefficient_widths, sampled_fit
 from hedgerow.errors import InvalidInput, TooLarge
 from hedgerow.losses import Logistic, MultinomialLogistic, Squared
 from hedgerow.model.hypothesis import Hypothesis
@@ -159,3 +161,13 @@ def test_a_coefficient_whose_feature_was_never_measured_with_the_target_has_no_i
     assert "c" in apart and "a" not in apart
     assert (np.isinf(table["error"]) == of.isin(apart & {"a", "b", "c"})).all()
     assert hr.serialize.loads(hr.serialize.dumps(answer)) == answer
+
+
+def test_a_bootstrapped_width_is_the_t_interval_of_the_replicates_and_their_distance_from_the_fit(monkeypatch) -> None:
+    """The interval that statistics takes for one more draw than was seen, around the replicates' mean."""
+    drawn = np.random.default_rng(3).normal([1.0, -2.0], [0.5, 3.0], (6, 2))
+    monkeypatch.setattr(coefficient_widths, "theta_on", lambda question, each, fewer: each)
+    question = mock.Mock(**{"risk.is_listable": True, "risk.glm": None})
+    widths = coefficient_widths.bootstrap_widths(question, None, np.array([1.5, -2.0]), list(drawn), None)
+    low, high = stats.t.interval(coefficient_widths.LEVEL, 5, drawn.mean(axis=0), drawn.std(axis=0, ddof=1))
+    assert widths == pytest.approx((high - low) / 2 + np.abs(drawn.mean(axis=0) - [1.5, -2.0]))

@@ -95,3 +95,16 @@ def test_workloads_that_cannot_be_planned_are_refused(changes, said) -> None:
     given = {"X": X, "y": y, "loss": losses.Squared(), "over": BALL, "budget": BUDGET, **changes}
     with pytest.raises(hr.HedgerowError, match=said):
         hr.erm.by_statistical_queries(given.pop("X"), given.pop("y"), **given)
+
+
+def test_an_accuracy_that_costs_more_than_may_be_spent_is_refused_before_any_charge() -> None:
+    """The ledger alone would refuse it after some of its queries were paid."""
+    X, y = drawn(50_000, 0)
+    ask = {"loss": losses.Squared(), "over": BALL, "alpha": 1.0, "label_bound": 2.0, "seed": 0}
+    account = hr.Accountant(BUDGET)
+    hr.erm.by_statistical_queries(X, y, budget=account, **ask)
+    cost = account.spent
+    account = hr.Accountant(BUDGET)
+    with pytest.raises(hr.BudgetExceeded, match="what may be spent"):
+        hr.erm.by_statistical_queries(X, y, budget=account, spend=0.8 * cost, **ask)
+    assert account.spent == 0

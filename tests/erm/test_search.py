@@ -256,3 +256,19 @@ def test_rows_with_undeclared_values_raise_nothing() -> None:
     labels[9] = "neither"
     made = hr.erm.PrivateSearch(classifiers(), BUDGET, random_state=2).fit(odd, labels)
     assert made.best_index_ in (0, 1, 2)
+
+
+class Spender(hr.erm.Ridge):
+    """A model that pays once more from the account that it was given."""
+
+    def fit(self, X, y):
+        super().fit(X, y)
+        self.ledger.charge(Gaussian(1.0, 2 / math.sqrt(self.ledger.spent)))
+        return self
+
+
+def test_a_candidate_that_spends_more_than_a_run_may_cost_is_refused_before_the_charge() -> None:
+    account = hr.Accountant(BUDGET)
+    with pytest.raises(BudgetExceeded, match="A run must cost at most"):
+        hr.erm.PrivateSearch([Spender(BUDGET, label_bound=6.0)], hr.Budget(0.5, 1e-6), ledger=account).fit(X, TARGET)
+    assert account.spent == 0

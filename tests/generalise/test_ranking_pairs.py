@@ -81,6 +81,7 @@ def test_areas_losses_and_calibration_hold_for_the_population() -> None:
             score = holdout.score(model, metric)
             assert score.low - 0.005 <= value <= score.high + 0.005 and score.error < 0.45
         table = holdout.calibration(model, bins=4)
+        assert table["from"].tolist() == [0.0, 0.25, 0.5, 0.75] and table["to"].tolist() == [0.25, 0.5, 0.75, 1.0]
         for start, end, low, high in table[["from", "to", "low", "high"]].itertuples(index=False):
             inside = (says >= start) & (says < end)
             assert low - 0.01 <= world[1][inside].mean() <= high + 0.01

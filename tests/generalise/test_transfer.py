@@ -77,6 +77,14 @@ def test_every_way_back_leads_there() -> None:
     assert transfer.sample_gap(0.02, 1e-7, rows / 1.01, 1000, 0.05) > 0.1
 
 
+@pytest.mark.parametrize(("delta", "beta"), [(1e-7, 0.05), (1e-4, 0.2), (0.0, 0.01)])
+def test_a_sixteenth_of_what_privacy_leaves_pays_for_failures_on_the_sample(delta: float, beta: float) -> None:
+    alpha, epsilon = 0.1, 0.03
+    needs = transfer.on_sample(alpha, epsilon, delta, beta)
+    assert 16 * needs.sample_beta / beta == pytest.approx(alpha - math.expm1(epsilon) - 2 * delta / beta)
+    assert transfer.jung(epsilon, delta, needs.sample_error, needs.sample_beta, beta) == pytest.approx(alpha)
+
+
 def test_tables_that_no_sample_can_answer_are_refused() -> None:
     with pytest.raises(InvalidInput, match="alpha must be above"):
         transfer.sample_gap_rows(0.1, 0.5, 0.0, 10, 0.05)
