@@ -71,6 +71,7 @@ def _not_for_the_demo() -> list[str]:
 def test_the_demo_says_its_headline_and_saves_its_picture(ran) -> None:
     output, folder = ran
     assert re.search(FIGURES, " ".join(output.split()))
+    assert "cost ε = 1 in all" in " ".join(output.split()) and "(ε = 1, δ = " in " ".join(output.split())
     picture = ElementTree.parse(folder / "error-by-questions.svg")
     lines = picture.findall(".//{http://www.w3.org/2000/svg}polyline")
     assert [len(line.get("points", "").split()) for line in lines] == [25] * 4

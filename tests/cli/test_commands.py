@@ -308,6 +308,15 @@ def test_plan_reads_no_table(desk: Desk, tmp_path: Path) -> None:
     assert any(option["by"] == "simulation on public rows" for option in public["options"])
 
 
+def test_a_plan_is_made_from_what_was_given(tmp_path: Path) -> None:
+    other = made(tmp_path)
+    file = File(other.file)
+    options = {"rows": 4000, "queries": 100, "workload": file.options.get("workload"), "simulate": False}
+    wanted = hr.plan(universe=file.universe, budget=file.budget, beta=0.1, **options)
+    command = ("plan", "--rows", "4000", "--queries", "100", "--no-simulate")
+    assert other.json(*command, "--beta", "0.1") == json.loads(wanted.json) != other.json(*command)
+
+
 def test_a_plan_with_another_epsilon_is_that_of_a_file_which_declares_it(tmp_path: Path) -> None:
     """Neighbours and the cost of the draft stay: only what is named on the command line is replaced."""
     other, draft = made(tmp_path), "\n[draft]\nepsilon = 0.5\ndelta = 1e-7\n"

@@ -72,12 +72,15 @@ def test_calls_that_may_spend_need_the_table_and_cost_nothing_without_it(tmp_pat
     assert desk.json("ask", "count(smoker=True)")["spent"] == spent
 
 
-def test_a_guard_reads_the_table_and_records_do_not(tmp_path: Path) -> None:
+def test_a_guard_reads_the_table_and_records_do_not(tmp_path: Path, monkeypatch) -> None:
     desk = made(tmp_path)
     desk.file.write_text(desk.file.read_text().replace("guard = 0.0", "guard = 0.2"))
     assert desk.run("open", "--yes", "--seed", "7").exit_code == 0
     hide(desk)
+    closed: list[hr.Session] = []
+    monkeypatch.setattr(hr.Session, "close", lambda self, close=hr.Session.close: (closed.append(self), close(self))[1])
     assert desk.run("ask", "count(smoker=True)").exit_code != 0
+    assert len(closed) == 1  # the session that could not ask its guard
     assert desk.run("sql", "SELECT count(*) FROM data WHERE smoker").exit_code != 0
     assert desk.run("synth", "--rows", "5").exit_code == 0
 
