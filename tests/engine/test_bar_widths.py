@@ -488,3 +488,11 @@ def test_all_rounds_of_a_guard_cost_its_share() -> None:
         guard = plan_guard(budget, 10**7, 1000, 0.02, share=0.2)
         assert guard is not None and guard.config.rounds == GUARD_ROUNDS
         assert GUARD_ROUNDS * budget.cost(guard.config.guard) == pytest.approx(0.2 * budget.total)
+
+
+def test_a_question_is_covered_by_larger_tables_before_smaller_ones() -> None:
+    """The bounds of a larger table are narrower than those that its attributes give one by one."""
+    bars = ErrorBars(UNIVERSE, 0.05)
+    for names in (("c",), ("a", "b"), ("a",)):
+        bars.add(measured(names, Gaussian(1.0, 1.0)))
+    assert bars.largest_parts(("a", "b", "c")) == [("a", "b"), ("c",)]
