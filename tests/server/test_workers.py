@@ -379,6 +379,37 @@ def test_short_work_goes_before_long_work_which_is_not_forgotten() -> None:
     assert asyncio.run(order()) == [*(f"short {i}" for i in range(1, PASSED + 1)), "long", f"short {PASSED + 1}"]
 
 
+def test_an_answer_is_repeated_only_after_it_was_written_down(served: tuple[Serving, Dataset]) -> None:
+    """Another worker knows it sooner. If it were given then, and the service killed, the person would see another."""
+    service, dataset = served
+    journal, may_write = dataset._journal, threading.Event()
+    assert journal is not None
+    usual, question = journal.note, hr.count(age=(21, 22), sex="F")
+
+    async def slow(name: str, answers: bytes) -> int:
+        await asyncio.to_thread(may_write.wait, 60)
+        return await usual(name, answers)
+
+    async def repeated() -> tuple[Any, Any]:
+        statement = "SELECT count(*) AS n FROM data WHERE sex = 'F' AND age BETWEEN 21 AND 22"
+        first = asyncio.create_task(dataset.compute("ana", "run_sql", statement, 10))
+        while not dataset._notes:
+            await asyncio.sleep(0.01)
+        second = asyncio.create_task(dataset.ask("ben", [question], "rows"))
+        await asyncio.wait([first, second], timeout=1)
+        assert not first.done() and not second.done()
+        may_write.set()
+        return await first, await second
+
+    journal.note = slow  # type: ignore[method-assign]
+    try:
+        (_, [[value, *_]], _), (answer,) = service.run(repeated)
+    finally:
+        may_write.set()
+        journal.note = usual  # type: ignore[method-assign]
+    assert answer.value == value and answer.source == "repeat"
+
+
 def test_the_meter_has_the_charge_of_a_refused_request(served: tuple[Serving, Dataset]) -> None:
     service, dataset = served
     spent = dataset.session.spent

@@ -76,6 +76,7 @@ class Dataset(AnswerQueue):
         self.session = session
         self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"hedgerow-{name}")
         self._pool, self._journal = pool, journal
+        self._notes = set[asyncio.Future[int]]()  # that are being written
         self._noted = 0  # the last line of the journal
         self._settling: asyncio.Task[None] | None = None
         self._rehearsed: dict[tuple[str, str], None] = {}
@@ -151,6 +152,8 @@ class Dataset(AnswerQueue):
                 published.add(worker, outcome.fresh)
         if outcome.fresh:
             await self.note_given(outcome.fresh)
+        else:
+            await self.wait_for_notes()
         if outcome.fresh and is_stale:
             self.settle_soon()
         else:
@@ -188,8 +191,20 @@ class Dataset(AnswerQueue):
 
     async def note_given(self, answers: bytes) -> None:
         """Write answers down that are given now: a later charge would change them, also in another life."""
-        if self._journal is not None:
-            self._noted = max(self._noted, await self._journal.note(self.name, answers))
+        if self._journal is None:
+            return
+        note = asyncio.ensure_future(self._journal.note(self.name, answers))
+        self._notes.add(note)
+        try:
+            self._noted = max(self._noted, await note)
+        finally:
+            self._notes.discard(note)
+        await self.wait_for_notes()
+
+    async def wait_for_notes(self) -> None:
+        """Wait until the answers that are given now are written down: an answer that repeats one is not given sooner."""
+        for note in list(self._notes):
+            await asyncio.shield(note)
 
     async def _answer_elsewhere(self, batch: Sequence[WaitingRequest]) -> list[list[Answer] | BaseException]:
         """Answer a batch in the session's thread."""

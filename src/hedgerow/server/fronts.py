@@ -174,6 +174,8 @@ class FrontEndpoints:
         if fresh:
             await dataset.note_given(fresh)
             dataset.settle_if_due()
+        else:
+            await dataset.wait_for_notes()
         return JSONResponse({"others": others} if others else {"is_given": True})
 
     # People
