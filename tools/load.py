@@ -5,6 +5,8 @@
     python tools/load.py mixed --requests 2000    one phase, at another size
 
     mixed     32 clients: free, repeated, paid, SQL, convex and refused requests; every answer and every bill is checked
+    steady    the same requests, which arrive evenly at 60 % of the rate that 32 clients reach by themselves
+    bursts    purchases of 8 people at once, which are committed together; the engine is killed among some of them
     rates     single questions and batches of 100, as fast as 32 clients can
     pace      the time to a free answer while requests arrive evenly, and convex fits beside them
     memory    the memory of all processes, over many requests
@@ -22,19 +24,22 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
 import importlib
 import json
 import os
 import platform
+import sqlite3
 import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from load_fuzz import described, find_schemathesis, fuzz
-from load_mix import FITS, FREE, MixChecks, quantile
+from load_mix import FITS, FREE, WITHIN, MixChecks, quantile
 from load_service import AT, LoadClient, LoadedService, at_once, end_process, free_port
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -50,14 +55,103 @@ def clients_of(service: LoadedService, count: int = CLIENTS) -> list[LoadClient]
 
 def mixed(service: LoadedService, requests: int) -> dict[str, Any]:
     """Send mixed requests, and check every answer and every bill."""
-    before, checks, began = service.owner_reads("/ledger/spending")["spent"], MixChecks(), time.perf_counter()
+    before, checks = service.owner_reads("/ledger/spending")["spent"], MixChecks()
+    began, used = time.perf_counter(), service.processor_time() + time.process_time()
     asyncio.run(at_once(clients_of(service), requests, checks.one))
-    seconds = time.perf_counter() - began
+    seconds, used = time.perf_counter() - began, service.processor_time() + time.process_time() - used
     return {
         "requests": requests, "requests/s": requests / seconds, **checks.check_bills(service, before),
         "statuses": dict(sorted(checks.statuses.items())), "different questions repeated alike": len(checks.answers),
         "p50 and p99, ms": {k: [quantile(v, 0.5), quantile(v, 0.99)] for k, v in sorted(checks.seconds.items())},
+        "p99 of a free answer, ms": quantile(checks.seconds["free"] + checks.seconds["repeat"], 0.99),
+        "mean wait of 32 clients that never rest, at this rate, ms": 1e3 * CLIENTS * seconds / requests,
+        "processor time a request, client included, ms": 1e3 * used / requests,
     }  # fmt: skip
+
+
+def steady(service: LoadedService, requests: int, share: float = 0.6) -> dict[str, Any]:
+    """Measure the rate of the second fifth of the requests at full speed. The rest arrive evenly at 60 % of it."""
+    before, checks, clients = service.owner_reads("/ledger/spending")["spent"], MixChecks(), clients_of(service)
+    fifth = requests // 5
+    asyncio.run(at_once(clients, fifth, checks.one))
+    began = time.perf_counter()
+    asyncio.run(at_once(clients, fifth, checks.one, fifth))
+    full = fifth / (time.perf_counter() - began)
+    checks.seconds.clear()
+    numbers = range(2 * fifth, requests)
+    asyncio.run(at_pace(clients, [partial(_timed, checks, number) for number in numbers], share * full))
+    return {
+        "requests": requests, "requests/s at full speed": full, "arrivals/s": share * full,
+        **checks.check_bills(service, before),
+        "p50 and p99, ms": {k: [quantile(v, 0.5), quantile(v, 0.99)] for k, v in sorted(checks.seconds.items())},
+        "p99 of a free answer, ms": quantile(checks.seconds["free"] + checks.seconds["repeat"], 0.99),
+    }  # fmt: skip
+
+
+async def _timed(checks: MixChecks, number: int, client: LoadClient, began: float) -> None:
+    await checks.one(client, number, began)
+
+
+async def at_pace(clients: list[LoadClient], works: list[Callable[[LoadClient, float], Any]], rate: float) -> None:
+    """Do pieces of work that arrive evenly, each with a client that is idle by then, or soon after."""
+    idle: asyncio.Queue[LoadClient] = asyncio.Queue()
+    for client in clients:
+        idle.put_nowait(client)
+
+    async def do(work: Callable[[LoadClient, float], Any], arrived: float) -> None:
+        client = await idle.get()
+        await work(client, arrived)
+        idle.put_nowait(client)
+
+    began, tasks = time.perf_counter(), []
+    for number, work in enumerate(works):
+        arrives = began + number / rate
+        await asyncio.sleep(max(0.0, arrives - time.perf_counter()))
+        tasks.append(asyncio.create_task(do(work, arrives)))
+    await asyncio.gather(*tasks)
+    for client in clients:
+        client.close()
+
+
+def bursts(service: LoadedService, times: int) -> dict[str, Any]:
+    """Let 16 purchases of 8 people wait at once, and kill the engine among every third 16. Count their commits."""
+    before, checks, kills = service.owner_reads("/ledger/spending")["spent"], MixChecks(), 0
+    lines = _answer_lines(service)
+    for turn in range(times):
+        is_killed = turn % 3 == 2
+
+        async def run(turn: int = turn, is_killed: bool = is_killed) -> None:
+            clients = clients_of(service, 16)
+            waiting = [
+                asyncio.create_task(checks.buy(client, turn * 16 + i, 1e-9 if i == 7 else WITHIN))
+                for i, client in enumerate(clients)
+            ]
+            if is_killed:
+                await asyncio.sleep(0.002 * (turn % 20))
+                service.kill()
+                await asyncio.to_thread(service.start)
+            await asyncio.gather(*waiting)
+            for client in clients:
+                client.close()
+
+        kills += is_killed
+        asyncio.run(run())
+    bills = checks.check_bills(service, before, kills=kills)
+    found = _answer_lines(service) - lines
+    assert found < bills["purchases"], ("every purchase has a commit of its own", found, bills)
+    return {
+        "requests": 16 * times,
+        "kills": kills,
+        **bills,
+        "commits with answers": found,
+        "statuses": dict(checks.statuses),
+    }
+
+
+def _answer_lines(service: LoadedService) -> int:
+    """Return how many lines of the ledger have answers: one for each group of purchases."""
+    with contextlib.closing(sqlite3.connect(f"file:{service.folder}/people.ledger?mode=ro", uri=True)) as ledger:
+        return int(ledger.execute("SELECT count(*) FROM hedgerow_lines WHERE kind = 'answers'").fetchone()[0])
 
 
 def rates(service: LoadedService, requests: int) -> dict[str, Any]:
@@ -244,6 +338,8 @@ def _kills(
 
 PHASES: dict[str, tuple[Callable[[LoadedService, int], dict[str, Any]], int]] = {
     "mixed": (mixed, 50_000),
+    "steady": (steady, 25_000),
+    "bursts": (bursts, 3),
     "rates": (rates, 10_000),
     "pace": (pace, 5_000),
     "shares": (shares, 5_000),
@@ -262,7 +358,8 @@ BARS: dict[str, dict[str, tuple[str, float]]] = {
     },
     "pace": {"p99, ms": ("below", 25)},
     "memory": {"growth from the third tenth to the last, %": ("below", 5)},
-    "mixed": {"requests": ("at least", 50_000)},
+    "mixed": {"requests": ("at least", 50_000), "p99 of a free answer, ms": ("below", 25)},
+    "steady": {"p99 of a free answer, ms": ("below", 25)},
     "fuzz": {"requests": ("at least", 20_000), "closed without a response": ("at most", 0)},
     "kills": {"kills of the engine": ("at least", 100), "kills of the worker": ("at least", 100)},
     "fronts": {"kills of the engine": ("at least", 100), "kills of the front": ("at least", 100)},

@@ -47,14 +47,15 @@ class MixChecks:
         self.answers: dict[str, Any] = {}
         self.paid: dict[str, bytes] = {}
         self.costs: dict[str, float] = {}
+        self.people: dict[str, str] = {}  # the token of each key
         self.statuses: Counter[str] = Counter()
         self.seconds: dict[str, list[float]] = {}
 
-    async def one(self, client: LoadClient, number: int) -> None:
-        """Send the request of this number, and check its response."""
+    async def one(self, client: LoadClient, number: int, began: float | None = None) -> None:
+        """Send the request of this number, and check its response. It has waited since ``began``."""
         mixed = zlib.crc32(str(number).encode())
         kind, which = mixed % 100, mixed // 100
-        began = time.perf_counter()
+        began = time.perf_counter() if began is None else began
         if kind < 55:
             name, found = "free", await self._ask(client, FREE[which % len(FREE)])
         elif kind < 72:
@@ -87,10 +88,10 @@ class MixChecks:
         assert kept == said, ("a repeated question has two answers", path, body, kept, said)
         return found
 
-    async def _buy(self, client: LoadClient, which: int) -> Response:
+    async def _buy(self, client: LoadClient, which: int, within: float = WITHIN) -> Response:
         """Buy an answer under a key of its own; half of the time another key, which must cost nothing more."""
         low, high = 17 + which % 40, 60 + which // 40
-        body = {"question": f"count(age=({low}, {high}), sex='{'FM'[which % 2]}')", "within": WITHIN}
+        body = {"question": f"count(age=({low}, {high}), sex='{'FM'[which % 2]}')", "within": within}
         key = f"{client.token[:10]}-{which}"
         found = await client.send("POST", AT + "/ask", body, key=key)
         assert found.status in (200, 403), (found.status, found.body)
@@ -98,10 +99,15 @@ class MixChecks:
         assert kept == found.body, ("a retried purchase has two answers", key)
         if found.status == 200:
             answer = found.json["answer"]
-            self.costs[key] = answer["cost"]
+            self.costs[key], self.people[key] = answer["cost"], client.token
             value = self.answers.setdefault(f"paid {which}", answer["value"])
             assert value == answer["value"], ("a purchase has two answers", which)
         return found
+
+    async def buy(self, client: LoadClient, which: int, within: float) -> None:
+        """Buy an answer, and check it."""
+        found = await self._buy(client, which, within)
+        self.statuses[f"paid {found.status}"] += 1
 
     def check_bills(self, service: LoadedService, before: float, *, kills: int = 0) -> dict[str, Any]:
         """Compare what was answered with the ledger and the trail. Return the figures."""
@@ -118,6 +124,19 @@ class MixChecks:
         charges = Counter(entry["asked"] for entry in entries if entry["asked"])
         lost = sum(times - 1 for times in charges.values())  # charged, and killed before the noise was on record
         assert lost <= kills, ("charged again", charges.most_common(3))
+        by_person = Counter[str]()
+        for each in next(iter(spending["by"].values())):
+            by_person[each["who"]] += each["spent"]
+        for number, token in enumerate(service.analysts):
+            bill = sum(cost for key, cost in self.costs.items() if self.people[key] == token)
+            found = by_person[f"load/analyst{number}"]
+            assert found >= bill * (1 - 1e-9), ("billed more than was charged", number, bill, found)
+            assert kills or found <= bill + 1e-9 * spending["total"], (
+                "charged more than was billed",
+                number,
+                bill,
+                found,
+            )
         if kills:
             assert charged >= billed * (1 - 1e-9), (charged, billed)
         else:

@@ -12,12 +12,17 @@ from load_service import LoadedService
 
 @pytest.mark.parametrize(
     ("phases", "ledger"),
-    [({"fuzz": 200, "mixed": 250}, "SQLite"), ({"kills": 1}, "SQLite"), ({"fronts": 1}, "PostgreSQL")],
-    ids=["requests", "kills", "fronts"],
+    [
+        ({"fuzz": 200, "mixed": 250}, "SQLite"),
+        ({"bursts": 3}, "SQLite"),
+        ({"kills": 1}, "SQLite"),
+        ({"fronts": 1}, "PostgreSQL"),
+    ],
+    ids=["requests", "bursts", "kills", "fronts"],
 )
 def test_a_service_keeps_its_promises_under_load(tmp_path: Path, phases: dict[str, int], ledger: str) -> None:
     url = postgres.server().fresh() if ledger == "PostgreSQL" else "sqlite:///people.ledger"
-    service = LoadedService(tmp_path, url, rows=5_000, workers=1)
+    service = LoadedService(tmp_path, url, rows=20_000 if "bursts" in phases else 5_000, workers=1)
     service.start()
     try:
         for phase, size in phases.items():
