@@ -19,6 +19,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import groupby, islice, zip_longest
 from typing import Any, TypeVar
 
@@ -246,7 +247,7 @@ class Dataset(AnswerQueue):
                 wanted = [each for each in part if not each.promise.done()]  # else its request was given up
                 found: list[Any]
                 try:
-                    found = await self._in_thread(lambda wanted=wanted: self._make(wanted), Meter())  # type: ignore[misc]
+                    found = await self._in_thread(partial(self._make, wanted), Meter())
                 except Exception as fault:  # nobody may wait for an answer that will not come
                     found = [fault] * len(wanted)
                 for each, outcome in zip(wanted, found, strict=True):
