@@ -203,7 +203,7 @@ class Dataset(AnswerQueue):
         await self.wait_for_notes()
 
     async def wait_for_notes(self) -> None:
-        """Wait until the answers that are given now are written down: an answer that repeats one is not given sooner."""
+        """Wait until the answers that are given now are written down: no answer repeats one sooner."""
         for note in list(self._notes):
             await asyncio.shield(note)
 
