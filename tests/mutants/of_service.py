@@ -203,7 +203,7 @@ service(
 )  # fmt: skip
 service(
     "SV41", "dataset.py::Dataset.note_given", "a free answer that was given is another one after a crash",
-    "if self._journal is not None:", "if self._journal is None:",
+    "if self._journal is None:", "if self._journal is not None:",
     "server/test_workers.py::test_an_answer_given_during_a_charge_is_the_same_after_a_crash",
 )  # fmt: skip
 service(
@@ -279,6 +279,12 @@ service(
     "SV60", "worker.py::_answers_of", "one refused question refuses those of others who wait with it",
     "yield from _answers_of(replica, [queries], scale, resolution)", "yield type(refused)(str(refused))",
     "server/test_workers.py::test_a_refused_or_a_large_question_takes_no_other_out_of_its_batch",
+)  # fmt: skip
+
+service(
+    "SV61", "dataset.py::Dataset.wait_for_notes", "an answer that is not yet written down is repeated to another person",
+    "list(self._notes)", "()",
+    "server/test_workers.py::test_an_answer_is_repeated_only_after_it_was_written_down",
 )  # fmt: skip
 
 SERVICE = service.mutants
