@@ -106,6 +106,34 @@ BY_TEXT = (
 )  # doors, which import a public or a former name by its text
 HEIGHT = {room: height for height, rooms in enumerate(LAYERS) for room in rooms}
 
+KINDS = {"universe": "Attribute", "query": "Query", "convex": "Loss"}  # by folder, the base of the kinds in it
+TELL_KINDS_APART = {
+    "hedgerow.data.coding",  # a rule for each kind of attribute
+    "hedgerow.data.owner_inspection",
+    "hedgerow.data.row_store",
+    "hedgerow.data.schema",
+    "hedgerow.query.statistics.groups",
+    "hedgerow.query.statistics.histograms",
+    "hedgerow.query.wording",
+    "hedgerow.query.workloads",
+    "hedgerow.answering.answers_on_record",
+    "hedgerow.answering.released_session",
+    "hedgerow.answering.summary",
+    "hedgerow.assistants.asking",
+    "hedgerow.assistants.results",
+    "hedgerow.console.exploration",
+    "hedgerow.console.recipes",
+    "hedgerow.demo",
+    "hedgerow.display.report_page",
+    "hedgerow.display.titles",
+    "hedgerow.erm.solvers.whitened_descent",  # its steps are one loss's each
+    "hedgerow.planning.lower_bounds",
+    "hedgerow.server.asking",
+    "hedgerow.server.questions",
+    "hedgerow.unsafe",
+}
+"""The modules outside of a kind's folder that still test of which kind an object is. No module may join them."""
+
 # What others' libraries document under a private name, or have under no other.
 DOCUMENTED = {
     "_replace",  # of named tuples
@@ -252,6 +280,39 @@ def imports_by_text(root: Path) -> list[str]:
     return found
 
 
+def kinds_in(root: Path) -> dict[str, str]:
+    """The classes derived from a base of ``KINDS``, without the base, with their folder."""
+    bases: dict[str, dict[str, set[str]]] = {folder: {} for folder in KINDS}
+    for module, path in modules(root).items():
+        if room_of(module) in KINDS:
+            for node in parsed(path):
+                if isinstance(node, ast.ClassDef):
+                    bases[room_of(module)][node.name] = {ast.unparse(base).split("[")[0] for base in node.bases}
+    found: dict[str, str] = {}
+    for folder, base in KINDS.items():
+        derived = {base}
+        while more := {name for name, above in bases[folder].items() if above & derived} - derived:
+            derived |= more
+        found |= dict.fromkeys(derived - {base}, folder)
+    return found
+
+
+def modules_that_test_kinds(root: Path) -> set[str]:
+    """The modules that test, outside of its folder, of which kind an object is: by isinstance or by a pattern."""
+    kinds, found = kinds_in(root), set()
+    for module, path in modules(root).items():
+        for node in parsed(path):
+            named: list[ast.AST] = []
+            if isinstance(node, ast.Call) and ast.unparse(node.func) == "isinstance":
+                named = list(ast.walk(node.args[1]))
+            elif isinstance(node, ast.MatchClass):
+                named = [node.cls]
+            names = [ast.unparse(each).removeprefix("hr.") for each in named]
+            if any(kinds.get(name, room_of(module)) != room_of(module) for name in names):
+                found.add(module)
+    return found
+
+
 def others_privates(root: Path) -> list[str]:
     files = modules(root).values()
     return [f"{path.relative_to(root)}:{line} {used}" for path in files for line, used in private_uses(path)]
@@ -282,6 +343,20 @@ def test_no_module_imports_itself_through_others() -> None:
 def test_no_module_imports_another_by_a_text() -> None:
     """The rules above would not see such an import."""
     assert [found for found in imports_by_text(SOURCE) if not found.startswith(BY_TEXT)] == []
+
+
+def test_kinds_are_told_apart_in_their_folder() -> None:
+    assert modules_that_test_kinds(SOURCE) == TELL_KINDS_APART
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["isinstance(a, Flag)", "isinstance(a, str | hr.Flag)", "match a:\n    case Flag(): pass"],
+)
+def test_a_test_of_a_kind_outside_of_its_folder_is_found(text: str, tmp_path: Path) -> None:
+    kinds = "class Attribute: ...\nclass Number(Attribute): ...\nclass Flag(Number): ...\n"
+    root = tree(tmp_path, universe__attribute=f"{kinds}{text}", sql__parse=text, data__table="isinstance(a, Attribute)")
+    assert modules_that_test_kinds(root) == {"hedgerow.sql.parse"}
 
 
 def test_no_module_uses_what_another_keeps_private() -> None:

@@ -40,7 +40,6 @@ from hedgerow._extras import extra
 from hedgerow._types import Array
 from hedgerow.answer import Answer
 from hedgerow.answering.model_effects import calibration_table, mean_predictions, sampled_outcomes
-from hedgerow.convex.features import standardization
 from hedgerow.convex.minimize import minimize
 from hedgerow.convex.sets import Box, L1Ball, L2Ball, Unconstrained
 from hedgerow.convex.sets.convex_set import ConvexSet
@@ -571,7 +570,7 @@ class _Regressor(RegressorMixin, _Linear):  # type: ignore[misc]
         declared = self.session.universe[self.target_]
         if declared.values is None:
             return z
-        centre, half = standardization(declared)
+        centre, half = declared.scale
         return centre + half * z
 
     def _truth(self, X: Any, y: Any) -> Array:
@@ -836,7 +835,7 @@ class Quantile(_Bound):
             )
         loss = Pinball(self.quantile, target=name, where=self.where)
         z = float(self._ask(loss, Box(-1.0, 1.0)).value[0])
-        centre, half = standardization(self.session.universe[name])
+        centre, half = self.session.universe[name].scale
         self.value_ = centre + half * z
         return self
 

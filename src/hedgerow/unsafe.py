@@ -53,8 +53,8 @@ from hedgerow.query.statistics import (
     Variance,
     cramers_v_of,
 )
-from hedgerow.universe.attributes import Range, not_
-from hedgerow.universe.dates import Dates, days_given
+from hedgerow.universe.attributes import not_
+from hedgerow.universe.dates import days_given
 from hedgerow.universe.universe import Universe
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ class _RawRows:
             return None
         low, high = (bound[cells] for bound in declared.bounds)
         column = frame[name]
-        if isinstance(declared, Dates):
+        if declared.days is not None:
             days = (date_in(meaning(value)[0] or "") for value in column)
             found = np.array([np.nan if day is None else day for day in days], dtype=float)
         elif column.dtype.kind in "iuf":
@@ -163,13 +163,13 @@ class _RawRows:
                 (np.inf if predicate[1] is None else _in_days(predicate[1])[1]),
             )
             return (numbers >= low) & (numbers <= high)
-        if not isinstance(declared, Range | Dates) or (isinstance(predicate, np.ndarray) and predicate.dtype == bool):
+        if not declared.has_bins or (isinstance(predicate, np.ndarray) and predicate.dtype == bool):
             return np.asarray(declared.mask(predicate)[cells])
         wanted = predicate if isinstance(predicate, set | frozenset | list | np.ndarray) else [predicate]
         assert numbers is not None
         found = [
             cells == declared.cell(value)
-            if value is None or (isinstance(value, str) and (isinstance(declared, Range) or declared.has_label(value)))
+            if value is None or (isinstance(value, str) and (declared.days is None or declared.has_label(value)))
             else (numbers >= _in_days(value)[0]) & (numbers <= _in_days(value)[1])
             for value in wanted
         ]

@@ -11,7 +11,7 @@ from scipy.stats import qmc
 
 import hedgerow as hr
 from hedgerow import losses
-from hedgerow.convex.features import Features, standardization
+from hedgerow.convex.features import Features
 from hedgerow.convex.losses import custom
 from hedgerow.convex.losses.loss import LOSSES
 from hedgerow.convex.sets import Box, L1Ball, L2Ball, Unconstrained
@@ -240,7 +240,7 @@ def test_columns_are_numbers_by_public_bounds_flags_and_one_column_per_category(
         [0.75, 1, 0, 0, 0, 1, 1],
         [0.0, 1, 0, 1, 0, 0, 1],  # the extra cell of a number stands in the middle
     ]
-    assert standardization(UNIVERSE["age"]) == (50.0, 30.0)
+    assert UNIVERSE["age"].scale == (50.0, 30.0)
 
 
 def test_beside_an_intercept_a_category_has_no_column_for_its_first_value():

@@ -13,7 +13,6 @@ import pytest
 import hedgerow as hr
 from hedgerow.answer import Answer
 from hedgerow.sql import run_statement
-from hedgerow.sql.conditions import value_of
 
 UNIVERSE = hr.Universe(f=hr.Flag(missing=True), m=hr.Categories(["p", "q", None]), k=hr.Integers(0, 2, missing=True))
 ATOMS = (
@@ -81,9 +80,9 @@ def test_outputs_are_named_by_their_place_and_groups_kept_by_their_deviation(tru
 
 
 def test_a_literal_0_or_1_is_a_truth_for_flags_alone() -> None:
-    assert [value_of(hr.Flag(), value) for value in (0, 1, True, 2)] == [False, True, True, 2]
+    assert [hr.Flag().read_literal(value) for value in (0, 1, True, 2)] == [False, True, True, 2]
     for attribute in (hr.Integers(0, 3), hr.Categories([0, 1, 2]), hr.Range(0, 4, bins=4)):
-        assert [type(value_of(attribute, value)) for value in (0, 1)] == [int, int]
+        assert [type(attribute.read_literal(value)) for value in (0, 1)] == [int, int]
 
 
 NOBODY = "avg(k) FILTER (WHERE m = 'p' AND m = 'q')"  # NULL in every group

@@ -58,7 +58,7 @@ def risk_of(universe: Universe, about: Mapping[str, Any]) -> GlmRisk:
 def family_for(universe: Universe, target: str) -> str:
     """Return the family that suits a target: logistic for two values, linear for numbers, else multinomial."""
     declared = universe[target]
-    if declared.size == 2 and (isinstance(declared, hr.Flag) or declared.values is None):
+    if declared.size == 2 and (declared.is_truth or declared.values is None):
         return "logistic"
     return "linear" if declared.values is not None and declared.ordered else "multinomial"
 

@@ -345,7 +345,7 @@ def fit(
 def _default_model(universe: Universe, target: str) -> str:
     """Return the default model for a target."""
     declared: Attribute = universe[target]
-    if declared.size == 2 and (isinstance(declared, hr.Flag) or declared.values is None):
+    if declared.size == 2 and (declared.is_truth or declared.values is None):
         return "logistic"
     return "linear" if declared.values is not None and declared.ordered else "multinomial"
 

@@ -87,7 +87,7 @@ def _card(asked: PageRequest, chosen: Exploration, name: str, answer: Answer, su
     (panel,) = bars.panels(
         answer, "rows", lambda cell: asked.url("") + chosen.toggle(name, cell).address, chosen.filters.get(name, ())
     )
-    has_facts = summary is not None and not isinstance(asked.universe[name], hr.Flag)  # a flag's bars show everything
+    has_facts = summary is not None and not asked.universe[name].is_truth  # a flag's bars show everything
     statistics, errors = (summary["columns"][name], summary["errors"][name]) if has_facts else ({}, {})
     shown = [
         (called, wording.number(statistics[key], "rows" if key == "missing" else "mean", errors.get(key)), errors.get(key))

@@ -28,7 +28,6 @@ from hedgerow.errors import InvalidInput, TooLarge
 from hedgerow.query.counts import Query
 from hedgerow.query.counts import bound as bound_to
 from hedgerow.query.linear import LARGEST_TABLE, Linear
-from hedgerow.universe.attributes import Flag, Integers, Range
 from hedgerow.universe.universe import Universe
 
 LARGEST_LISTED = 1 << 23  # a table of more cells is not written out: its loss is minimized over a sample of records,
@@ -355,7 +354,6 @@ def _label_table(loss: LinearLoss, universe: Universe) -> Array:
     """Return the label y of every value of the target."""
     assert loss.target is not None
     attribute, name = universe[loss.target], type(loss).__name__
-    numeric = isinstance(attribute, Range | Integers | Flag)
     if loss.labels == "binary":
         if attribute.size != 2:
             raise InvalidInput(
@@ -371,12 +369,12 @@ def _label_table(loss: LinearLoss, universe: Universe) -> Array:
                 "it out."
             )
         return np.arange(attribute.size, dtype=float)
-    if not numeric and (attribute.size != 2 or loss.labels == "count"):
+    if not attribute.is_number and (attribute.size != 2 or loss.labels == "count"):
         raise InvalidInput(
             f"The target of {name} must be a number. Found {loss.target!r}, which has labels only. "
             "Declare it as a Range, Integers or Flag, or use MultinomialLogistic."
         )
-    if not numeric:
+    if not attribute.is_number:
         return np.array([0.0, 1.0])
     if loss.labels == "real":
         return standardize(attribute)

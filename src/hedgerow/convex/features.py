@@ -26,25 +26,14 @@ from numpy.typing import NDArray
 
 from hedgerow._types import Array
 from hedgerow.errors import InvalidInput
-from hedgerow.universe.attributes import Attribute, Flag, Integers, Range
+from hedgerow.universe.attributes import Attribute
 from hedgerow.universe.universe import Universe
-
-
-def standardization(attribute: Attribute) -> tuple[float, float]:
-    """Return (center, half width) of a number's public bounds: (value − center)/half width lies in [−1, 1]."""
-    assert attribute.values is not None
-    known = attribute.values[~np.isnan(attribute.values)]
-    ends = [*attribute.edges] if isinstance(attribute, Range) else []
-    low, high = min([known.min(), *ends]), max([known.max(), *ends])
-    if isinstance(attribute, Flag):
-        return 0.0, 1.0
-    return float(low + high) / 2, float(high - low) / 2 or 1.0
 
 
 def standardize(attribute: Attribute) -> Array:
     """Return the values of a numeric attribute scaled by its public bounds, with 0 for a cell that has no value."""
     assert attribute.values is not None
-    centre, half = standardization(attribute)
+    centre, half = attribute.scale
     return np.nan_to_num((attribute.values - centre) / half, nan=0.0)
 
 
@@ -81,7 +70,7 @@ class Features:
         self.universe, self.intercept = universe, bool(intercept)
         self.attributes = universe.order([*chosen, *(name for pair in crossed for name in pair)])
         spelled = set(universe.order(onehot))
-        self._spelled = {name for name in self.attributes if name in spelled or not _is_number(universe[name])}
+        self._spelled = {name for name in self.attributes if name in spelled or not universe[name].is_number}
         self.widths = {name: universe[name].size if name in self._spelled else 1 for name in self.attributes}
         self._blocks: tuple[tuple[str, ...], ...] = (
             *((name,) for name in chosen),
@@ -273,8 +262,3 @@ class Features:
             return result
 
         return summed
-
-
-def _is_number(attribute: Attribute) -> bool:
-    """True for an attribute that is one column. Any other attribute has one column per value."""
-    return isinstance(attribute, Range | Integers | Flag)

@@ -14,7 +14,6 @@ import scipy  # submodules load on first use
 from hedgerow._types import Array
 from hedgerow.answering.model_effects import calibration_table, sampled_outcomes
 from hedgerow.convex.bound_loss import GlmRisk
-from hedgerow.convex.features import standardization
 from hedgerow.query.counts import Query
 from hedgerow.universe.universe import Universe
 
@@ -74,5 +73,5 @@ def _in_units(risk: GlmRisk, scores: Array, cells: Any) -> tuple[Array, Array] |
     observed = np.asarray(declared.values, float)[cells]
     if name == "Poisson":
         return np.exp(np.minimum(scores, FARTHEST)), observed
-    centre, half = standardization(declared)
+    centre, half = declared.scale
     return centre + half * scores, observed

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sqlglot import expressions as exp
 
 from hedgerow.errors import InvalidInput
@@ -22,8 +21,7 @@ from hedgerow.query.counts import Count, Query
 from hedgerow.sql.date_functions import date_function
 from hedgerow.sql.scope import Scope
 from hedgerow.sql.syntax import bare, constant, is_constant, parts, place, refuse
-from hedgerow.universe.attributes import Attribute, Categories, Flag, not_
-from hedgerow.universe.dates import Dates
+from hedgerow.universe.attributes import not_
 
 EVERYONE = Count(())
 
@@ -103,18 +101,6 @@ def _chain(node: exp.Expression) -> list[exp.Expression]:
     return [left, *reversed(found)]
 
 
-def missing_cells(attribute: Attribute) -> NDArray[np.bool_]:
-    """Return the cells whose records have no value in this column: NULL in SQL."""
-    absent = np.zeros(attribute.size, bool)
-    if isinstance(attribute, Categories) and None in attribute.labels:
-        absent[attribute.labels.index(None)] = True
-    if attribute.missing_cell is not None:
-        absent[attribute.missing_cell] = True
-    if attribute.other_cell is not None and attribute.values is not None:  # records in the extra cell have no number
-        absent[attribute.other_cell] = True
-    return absent
-
-
 def predicate(scope: Scope, name: str, wanted: Any) -> SqlCondition:
     """Return the records whose value satisfies a predicate of ``hr.count``, and those whose value does not."""
     attribute = scope.universe[name]
@@ -124,7 +110,7 @@ def predicate(scope: Scope, name: str, wanted: Any) -> SqlCondition:
         raise InvalidInput(f"Attribute {name!r}: {refused}") from None
     found: Query = Count(((name, wanted),))
     others: Query = Count(((name, not_(wanted)),))
-    absent = missing_cells(attribute)
+    absent = attribute.absent_cells
     if absent.any():
         present = Count(((name, ~absent),))
         found, others = found & present, others & present
@@ -134,7 +120,7 @@ def predicate(scope: Scope, name: str, wanted: Any) -> SqlCondition:
 def _column(node: exp.Expression, scope: Scope) -> SqlCondition:
     """Read a column by itself, which must be a flag."""
     name = scope.column(node)
-    if not isinstance(scope.universe[name], Flag):
+    if not scope.universe[name].is_truth:
         refuse(node, f"{name!r} alone, which is no flag", "A condition must be true or false")
     return predicate(scope, name, True)
 
@@ -207,20 +193,11 @@ def _unequal(node: exp.Expression, scope: Scope) -> SqlCondition:
 def _among(scope: Scope, name: str, values: list[Any]) -> SqlCondition:
     """Return the condition that a column has one of these values."""
     attribute = scope.universe[name]
-    known = [value_of(attribute, value) for value in values if value is not None]
+    known = [attribute.read_literal(value) for value in values if value is not None]
     found = predicate(scope, name, frozenset(known)) if known else SqlCondition(NOBODY, EVERYONE)
     if None in values:  # x IN (…, NULL) is true or unknown, never false
         return SqlCondition(found.true, NOBODY)
     return found
-
-
-def value_of(attribute: Attribute, value: Any) -> Any:
-    """Convert a literal to the type in which the attribute declares its values."""
-    if isinstance(attribute, Flag) and not isinstance(value, bool) and value in (0, 1):
-        return bool(value)
-    if isinstance(value, float) and value.is_integer() and not isinstance(attribute, Categories):
-        return int(value)
-    return value
 
 
 def _compare(low: bool, strict: bool) -> Callable[[exp.Expression, Scope], SqlCondition]:
@@ -274,7 +251,7 @@ def _is(node: exp.Expression, scope: Scope) -> SqlCondition:
     if not isinstance(other, exp.Null):
         refuse(node, "IS with something other than NULL, TRUE or FALSE")
     name = scope.column(this)
-    absent = missing_cells(scope.universe[name])
+    absent = scope.universe[name].absent_cells
     if not absent.any():
         refuse(
             node, f"{name!r}, whose missing values have no cell of their own",
@@ -290,14 +267,14 @@ def _like(node: exp.Expression, scope: Scope, escape: str | None = None) -> SqlC
     attribute = scope.universe[name]
     if not isinstance(wanted, str):
         refuse(node, "a pattern that is no text")
-    if not isinstance(attribute, Categories) or attribute.other:
+    if attribute.texts is None:
         refuse(
             node, f"{name!r}, where other texts may occur,",
             "LIKE must be used on a column whose categories are all declared",
         )  # fmt: skip
     # if case is ignored, 'X' and 'x' are in the same cell
-    matches = _pattern(wanted, escape, ignore_case=isinstance(node, exp.ILike) or attribute.case == "ignore")
-    mask = np.array([isinstance(label, str) and matches.fullmatch(label) is not None for label in attribute.labels])
+    matches = _pattern(wanted, escape, ignore_case=isinstance(node, exp.ILike) or attribute.ignores_case)
+    mask = np.array([isinstance(label, str) and matches.fullmatch(label) is not None for label in attribute.texts])
     found = predicate(scope, name, mask)
     return ~found if negated else found
 
@@ -337,15 +314,15 @@ def _sides(node: exp.Expression, scope: Scope) -> tuple[str, Any, bool]:
 def _require_ordered(scope: Scope, name: str, value: Any) -> Any:
     """Return a value to compare a column with. Refuse a column without an order, or a value of another type."""
     attribute = scope.universe[name]
-    value = _as_date(value) if isinstance(attribute, Dates) and isinstance(value, str) else value
+    by_date = datetime.date in attribute.compared_with
+    value = _as_date(value) if by_date and isinstance(value, str) else value
     if not attribute.ordered:
         raise InvalidInput(
             f"A column must have an order to be compared by <, > or BETWEEN. Found {name!r}. List its values with IN."
         )
-    wanted, called = (datetime.date, "a date") if isinstance(attribute, Dates) else (int | float, "a number")
-    if isinstance(value, bool) or not isinstance(value, wanted):  # for a date a number is ambiguous: a year, or days
+    if isinstance(value, bool) or not isinstance(value, attribute.compared_with):
         raise InvalidInput(
-            f"{name!r} must be compared with {called}. Found {value!r}. Write a number without quotes, a date as DATE "
+            f"{name!r} must be compared with {'a date' if by_date else 'a number'}. Found {value!r}. Write a number without quotes, a date as DATE "
             "'2020-01-31'."
         )
     return value

@@ -17,7 +17,7 @@ from hedgerow.query.statistics.periods import MONTHS, WEEKDAYS, require_days
 from hedgerow.sql.scope import Scope
 from hedgerow.sql.syntax import bare, constant, parts, refuse
 from hedgerow.universe.attributes import not_
-from hedgerow.universe.dates import BY, Dates, date_of, first_days
+from hedgerow.universe.dates import BY, date_of, first_days
 
 PARTS: dict[str, Callable[[datetime.date], Any]] = {
     "year": lambda date: date.year,
@@ -47,11 +47,11 @@ def date_function(node: exp.Expression, scope: Scope) -> Values | None:
     name, unit, argument = read
     column = _column(argument, scope)
     attribute = scope.universe[column]
-    if not isinstance(attribute, Dates):
+    if attribute.days is None:
         refuse(
             node, f"{column!r}, which is declared as {type(attribute).__name__}", f"{name} must be of a column of dates"
         )
-    first, last = int(attribute.firsts[0]), attribute.last
+    first, last = attribute.days[0], attribute.days[-1]
     whole = (date_of(first), date_of(last))  # all dates, and so no missing value
     chosen: list[tuple[Any, Any]]
     if name == "date_trunc":
@@ -67,7 +67,7 @@ def date_function(node: exp.Expression, scope: Scope) -> Values | None:
         if ALIASES.get(unit, unit) not in BY[2:]:
             require_days(column, attribute)
         days: dict[Any, set[datetime.date]] = {}
-        for day in range(first, last + 1):
+        for day in attribute.days:
             date = date_of(day)
             days.setdefault(part(date), set()).add(date)
         order = list(WEEKDAYS + MONTHS)

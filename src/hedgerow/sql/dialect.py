@@ -11,7 +11,6 @@ from typing import Any
 from hedgerow._extras import extra
 from hedgerow.sql import cursor
 from hedgerow.sql.scope import TABLE
-from hedgerow.universe.attributes import Flag, Integers, Range
 
 extra("sqlalchemy")
 
@@ -92,13 +91,17 @@ class Dialect(default.DefaultDialect):
         return []
 
 
+TYPES: dict[type, type[types.TypeEngine[Any]]] = {
+    bool: types.Boolean,
+    int: types.Integer,
+    float: types.Float,
+    str: types.String,
+}
+
+
 def _type_of(attribute: Any) -> types.TypeEngine[Any]:
     """Return the SQL type of an attribute."""
-    if isinstance(attribute, Flag):
-        return types.Boolean()
-    if isinstance(attribute, Integers):
-        return types.Integer()
-    return types.Float() if isinstance(attribute, Range) else types.String()
+    return TYPES[attribute.value_type]()
 
 
 def engine(session: cursor.SqlRespondent) -> sqlalchemy.Engine:

@@ -16,7 +16,7 @@ from sqlglot import expressions as exp
 from hedgerow.query.counts import Query, count
 from hedgerow.query.ratios import mean
 from hedgerow.query.statistics import correlation, interpolated_quantile, quantile, total, variance
-from hedgerow.sql.conditions import ALWAYS, SqlCondition, condition, missing_cells
+from hedgerow.sql.conditions import ALWAYS, SqlCondition, condition
 from hedgerow.sql.date_functions import date_function
 from hedgerow.sql.scope import TABLE, Scope
 from hedgerow.sql.syntax import DIALECT, bare, constant, is_constant, parse_select, parts, refuse
@@ -284,7 +284,7 @@ class _Reader:
             if found is None:
                 return None
             values = {value: true for value, true, _ in found}
-            absent = missing_cells(self.scope.universe[found[0][1].predicates[0][0]])
+            absent = self.scope.universe[found[0][1].predicates[0][0]].absent_cells
             if absent.any():
                 values[None] = count({found[0][1].predicates[0][0]: absent})
         name = node.sql(dialect=DIALECT)
@@ -380,7 +380,7 @@ class _Reader:
 
     def present(self, column: str, among: SqlCondition) -> SqlCondition:
         """Restrict a condition to the records that have a value in the column."""
-        absent = missing_cells(self.scope.universe[column])
+        absent = self.scope.universe[column].absent_cells
         return among & SqlCondition(count({column: ~absent}), count({column: absent})) if absent.any() else among
 
     def _count(self, node: exp.Expression, among: SqlCondition) -> Expression:

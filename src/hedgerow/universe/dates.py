@@ -134,6 +134,21 @@ class Dates(Attribute):
         return (*self.edges[:-1], *self.labels[len(self.edges) - 1 :])
 
     @property
+    def days(self) -> range:
+        """All days of the bins, as numbers."""
+        return range(int(self.firsts[0]), self.last + 1)
+
+    @property
+    def compared_with(self) -> tuple[type, ...]:
+        """Dates: a number could mean a year, or days."""
+        return (datetime.date,)
+
+    @property
+    def has_bins(self) -> bool:
+        """True: a cell is a bin."""
+        return True
+
+    @property
     def is_whole(self) -> bool:
         """True: days are whole numbers."""
         return True

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from hedgerow.errors import InvalidInput
+from hedgerow.universe.attributes import Attribute
 from hedgerow.universe.dates import BY, Dates, date_of, first_days, period_name
 
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
@@ -26,9 +27,9 @@ def require_part(by: Any) -> str:
     return str(by)
 
 
-def require_days(name: str, attribute: Dates) -> None:
+def require_days(name: str, attribute: Attribute) -> None:
     """Refuse a part of the week or the month for a column that knows no days: its answers would have no usable bars."""
-    if len(attribute.firsts) != attribute.last - attribute.firsts[0] + 1:
+    if attribute.days is None or len(attribute.listed) != len(attribute.days):
         raise InvalidInput(
             f"{name!r} must be declared by day, for days of the week or of the month. Found longer bins. Declare "
             "Dates(…, by='day'), or group by month, quarter or year."

@@ -228,9 +228,90 @@ class Attribute:
         return None if self.values is None else (self.values, self.values)
 
     @property
+    def has_bins(self) -> bool:
+        """True if a cell is a bin, which may hold many values."""
+        return False
+
+    @property
     def is_whole(self) -> bool:
         """True if the numbers are whole numbers."""
         return False
+
+    @property
+    def value_type(self) -> type:
+        """The type of the values in SQL: bool, int, float or, by default, str."""
+        return str
+
+    @property
+    def is_number(self) -> bool:
+        """True if a model may use the column as one number. Of any other column it uses one number per label."""
+        return False
+
+    @property
+    def days(self) -> range | None:
+        """The days of a column of dates, as numbers; None for any other column."""
+        return None
+
+    @property
+    def is_truth(self) -> bool:
+        """True if each value is true or false, so that the column is a condition by itself."""
+        return False
+
+    @property
+    def scale(self) -> tuple[float, float]:
+        """Center and half width of the public bounds of the numbers: (value − center)/half width lies in [−1, 1]."""
+        low, high = self._outer_numbers
+        return float(low + high) / 2, float(high - low) / 2 or 1.0
+
+    @property
+    def _outer_numbers(self) -> tuple[float, float]:
+        assert self.values is not None
+        known = self.values[~np.isnan(self.values)]
+        return known.min(), known.max()
+
+    @property
+    def absent_cells(self) -> NDArray[np.bool_]:
+        """The cells whose records have no value in this column, as a mask: NULL in SQL."""
+        absent = np.zeros(self.size, bool)
+        if self.missing_cell is not None:
+            absent[self.missing_cell] = True
+        if self.other_cell is not None and self.values is not None:  # records in the extra cell have no number
+            absent[self.other_cell] = True
+        return absent
+
+    @property
+    def compared_with(self) -> tuple[type, ...]:
+        """The types of values that < and > compare an ordered column with."""
+        return int, float
+
+    @property
+    def texts(self) -> Sequence[Any] | None:
+        """All values that the column may have, if these are labels that LIKE may compare; None otherwise."""
+        return None
+
+    @property
+    def ignores_case(self) -> bool:
+        """True if texts that differ in upper and lower case only are one value."""
+        return False
+
+    def read_literal(self, value: Any) -> Any:
+        """Return a literal of SQL in the type in which the attribute declares its values.
+
+        Parameters
+        ----------
+        value
+            A number, text or truth value.
+
+        Returns
+        -------
+        object
+
+        Example
+        -------
+        >>> hr.Flag().read_literal(1), hr.Integers(0, 9).read_literal(2.0)
+        (True, 2)
+        """
+        return int(value) if isinstance(value, float) and value.is_integer() else value
 
     def cover(self, predicate: Any, *more: Any) -> Cover:
         """Return the cover of the cells by a predicate, or by several predicates together. See ``Cover``.

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hedgerow.errors import InvalidInput
 from hedgerow.universe.attributes.attribute import BLANKS, MISSING, OTHER, Attribute, with_extras
@@ -107,6 +108,28 @@ class Categories(Attribute):
         'north'
         """
         return spelling(text, self.spaces, self.case)
+
+    @property
+    def absent_cells(self) -> NDArray[np.bool_]:
+        """The cells whose records have no value in this column, as a mask: also that of a label None."""
+        absent = super().absent_cells
+        if None in self.labels:
+            absent[self.labels.index(None)] = True
+        return absent
+
+    @property
+    def texts(self) -> Sequence[Any] | None:
+        """All labels, or None if other values may occur."""
+        return None if self.other else self.labels
+
+    @property
+    def ignores_case(self) -> bool:
+        """True if declared with ``case="ignore"``."""
+        return self.case == "ignore"
+
+    def read_literal(self, value: Any) -> Any:
+        """Return the literal itself: 1.0 and 1 are different labels."""
+        return value
 
     def cell(self, value: Any) -> int:
         """Return the cell of a value, with blanks and case ignored as declared."""

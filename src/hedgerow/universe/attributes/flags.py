@@ -59,6 +59,30 @@ class Flag(Attribute):
         object.__setattr__(self, "true", yes)
         object.__setattr__(self, "false", no)
 
+    @property
+    def value_type(self) -> type:
+        """The type of True and False."""
+        return bool
+
+    @property
+    def is_number(self) -> bool:
+        """True: a model uses 0 and 1."""
+        return True
+
+    @property
+    def is_truth(self) -> bool:
+        """True: a flag is a condition by itself."""
+        return True
+
+    @property
+    def scale(self) -> tuple[float, float]:
+        """0 and 1: the numbers of a flag are used as they are."""
+        return 0.0, 1.0
+
+    def read_literal(self, value: Any) -> Any:
+        """Return True for 1, False for 0, and other literals as they are."""
+        return bool(value) if not isinstance(value, bool) and value in (0, 1) else super().read_literal(value)
+
     def _likely_value(self, value: Any) -> str:
         for truth, words in ((True, self.true), (False, self.false)):
             if _word(value) in map(_word, (*words, truth)):

@@ -88,6 +88,16 @@ class Integers(Attribute):
         return range(self.low, self.high + 1)
 
     @property
+    def value_type(self) -> type:
+        """The type of whole numbers."""
+        return int
+
+    @property
+    def is_number(self) -> bool:
+        """True: a model uses the number itself."""
+        return True
+
+    @property
     def is_whole(self) -> bool:
         """True."""
         return True

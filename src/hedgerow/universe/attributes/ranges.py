@@ -93,6 +93,26 @@ class Range(Attribute):
         object.__setattr__(self, "whole", bool(whole))
 
     @property
+    def value_type(self) -> type:
+        """The type of numbers."""
+        return float
+
+    @property
+    def is_number(self) -> bool:
+        """True: a model uses the number of each bin."""
+        return True
+
+    @property
+    def _outer_numbers(self) -> tuple[float, float]:
+        low, high = super()._outer_numbers
+        return min(low, *self.edges), max(high, *self.edges)
+
+    @property
+    def has_bins(self) -> bool:
+        """True: a cell is a bin."""
+        return True
+
+    @property
     def is_whole(self) -> bool:
         """True if declared with ``whole=True``."""
         return self.whole
