@@ -28,6 +28,7 @@ from hedgerow.errors import InvalidInput
 from hedgerow.query.counts import QUESTIONS, Query, bound
 from hedgerow.query.parse import question
 from hedgerow.query.ratios import BoundMean, bound_mean
+from hedgerow.query.raw_rows import RawRows
 from hedgerow.query.statistics import MAKERS, STATISTICS, OfRecords, about, offer
 from hedgerow.serialize import dumps, loads
 
@@ -77,9 +78,9 @@ class MeanSquare(OfRecords):
         crosses = (part.lowest < 0) & (part.highest > 0)
         return about(part, np.where(crosses, 0.0, ends.min(axis=0)), ends.max(axis=0))
 
-    def true_value(self, values: Callable[[str, Query | None], Any]) -> float:
+    def true_value(self, rows: RawRows) -> float:
         """Return the mean square of the values themselves."""
-        return float((values(self.attribute, self.where) ** 2).mean())
+        return float((rows.values(self.attribute, self.where) ** 2).mean())
 
 
 def mean_square(attribute: str, where: Query | None = None) -> Query:

@@ -6,13 +6,13 @@ Never show their results to anyone who may not see the table itself.
 from __future__ import annotations
 
 import datetime
-import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hedgerow._types import Array
+from hedgerow._types import Array, Names
 from hedgerow.convex.minimize import BoundMinimize, bound_convex
 from hedgerow.convex.solver.public_minimum import minimize_over
 from hedgerow.data import DataSource, Table
@@ -24,35 +24,11 @@ from hedgerow.errors import InvalidInput
 from hedgerow.query.bound import Estimate
 from hedgerow.query.counts import (
     BoundMarginal,
-    CombinedQuery,
-    Count,
-    Marginal,
-    Not,
     Query,
     Resolution,
-    WeightedQuery,
 )
 from hedgerow.query.linear import Linear
-from hedgerow.query.ratios import Mean, Ratio, Share
-from hedgerow.query.statistics import (
-    Correlation,
-    Difference,
-    GroupContrast,
-    GroupedQuestion,
-    Histogram,
-    InterpolatedQuantile,
-    NumberRatio,
-    OddsRatio,
-    PairAssociation,
-    QuantileStatistic,
-    RelativeRisk,
-    Survival,
-    Top,
-    Total,
-    Trend,
-    Variance,
-    cramers_v_of,
-)
+from hedgerow.query.raw_rows import RawRows
 from hedgerow.universe.attributes import not_
 from hedgerow.universe.dates import days_given
 from hedgerow.universe.universe import Universe
@@ -98,25 +74,25 @@ def unsafe_answer(
     """
     is_frame = type(source).__module__.startswith("pandas")
     if is_frame and resolution == "values" and not query.is_convex:
-        return _RawRows(source, _declared_universe(source, universe)).answer(query)
+        return query.true_value(_FrameRows(source, _declared_universe(source, universe)))
     data = source if isinstance(source, DataSource) else Table(source, _declared_universe(source, universe))
     bound = query.on(data.universe, resolution)
     value = bound.ask(_Truth(data), None).value
     return value * data.rows if bound.in_rows else value
 
 
-class _RawRows:
-    """Answers computed from the values of the rows, each by its definition."""
+class _FrameRows(RawRows):
+    """The rows of a frame, from which each question computes its answer by its definition."""
 
     def __init__(self, frame: Any, universe: Universe) -> None:
-        self._universe = universe
-        self._rows = len(frame)
+        self.universe = universe
+        self.count = len(frame)
         self._cells = {name: cells_of(universe, name, frame) for name in universe.names}
         self._numbers = {name: self._read_column(name, frame) for name in universe.names}
 
     def _read_column(self, name: str, frame: Any) -> Array | None:
         """Return the numbers of a column, clipped to their cell, or None if the attribute is not numeric."""
-        declared, cells = self._universe[name], self._cells[name]
+        declared, cells = self.universe[name], self._cells[name]
         if declared.bounds is None:
             return None
         low, high = (bound[cells] for bound in declared.bounds)
@@ -132,29 +108,46 @@ class _RawRows:
         found = np.floor(found) if declared.is_whole else found
         return np.asarray(np.clip(np.where(np.isnan(found), low, found), low, high))
 
-    def holds(self, query: Query | None) -> NDArray[np.bool_]:
-        """Return for each row whether a condition holds."""
-        match query:
-            case None:
-                return np.ones(self._rows, bool)
-            case Count():
-                parts = [self._satisfies(name, predicate) for name, predicate in query.predicates]
-                return np.asarray(np.logical_and.reduce([np.ones(self._rows, bool), *parts]))
-            case CombinedQuery():
-                combine = np.logical_and if query.operation == "and" else np.logical_or
-                return np.asarray(combine.reduce([self.holds(part) for part in query.parts]))
-            case Not():
-                return ~self.holds(query.part)
-        return np.asarray(self._weights(query) == 1)
+    def cells(self, name: str) -> NDArray[np.int64]:
+        """Return the cell of each row on an attribute."""
+        return self._cells[name]
 
-    def _weights(self, query: Query) -> Array:
+    def numbers(self, name: str) -> Array:
+        """Return the numbers of a column."""
+        found = self._numbers[name]
+        assert found is not None
+        return found
+
+    def scores(self, name: str) -> Array:
+        """Return the numbers of a column, or the positions of its labels."""
+        if self._numbers[name] is not None:
+            return self.numbers(name)
+        cells = self._cells[name]
+        return np.where(cells < len(self.universe[name].listed), cells.astype(float), np.nan)
+
+    def holds(self, where: Query | None) -> NDArray[np.bool_]:
+        """Return for each row whether a condition holds."""
+        return np.ones(self.count, bool) if where is None else where.holds(self)
+
+    def weights(self, query: Query) -> Array:
         """Return the value of a linear query on each row."""
-        (linear,) = query.on(self._universe).linears
-        return np.asarray(linear.table[tuple(self._cells[name] for name in linear.attributes)] * np.ones(self._rows))
+        (linear,) = query.on(self.universe).linears
+        return np.asarray(linear.table[tuple(self._cells[name] for name in linear.attributes)] * np.ones(self.count))
+
+    def table(self, names: Names, where: Query | None) -> Array:
+        """Return the number of rows in each cell of some attributes."""
+        kept, found = self.holds(where), np.zeros(self.universe.sizes(names))
+        np.add.at(found, tuple(self._cells[name][kept] for name in names), 1.0)
+        return found
+
+    def satisfy(self, predicates: Sequence[tuple[str, Any]]) -> NDArray[np.bool_]:
+        """Return for each row whether it satisfies all predicates."""
+        parts = [self._satisfies(name, predicate) for name, predicate in predicates]
+        return np.asarray(np.logical_and.reduce([np.ones(self.count, bool), *parts]))
 
     def _satisfies(self, name: str, predicate: Any) -> NDArray[np.bool_]:
         """Return for each row whether the value of one attribute satisfies a predicate."""
-        declared, cells, numbers = self._universe[name], self._cells[name], self._numbers[name]
+        declared, cells, numbers = self.universe[name], self._cells[name], self._numbers[name]
         if isinstance(predicate, not_):
             return ~self._satisfies(name, predicate.predicate)
         if isinstance(predicate, tuple) and numbers is not None:
@@ -173,118 +166,12 @@ class _RawRows:
             else (numbers >= _in_days(value)[0]) & (numbers <= _in_days(value)[1])
             for value in wanted
         ]
-        return np.asarray(np.logical_or.reduce([np.zeros(self._rows, bool), *found]))
+        return np.asarray(np.logical_or.reduce([np.zeros(self.count, bool), *found]))
 
     def values(self, name: str, where: Query | None) -> Array:
         """Return the numbers of a column in the rows where a condition holds and the number is not missing."""
-        numbers = self._numbers[name]
-        assert numbers is not None
+        numbers = self.numbers(name)
         return numbers[self.holds(where) & ~np.isnan(numbers)]
-
-    def _survival(self, query: Survival) -> Array:
-        """Compute the survival curve over the cells of the time."""
-        times = len(self._universe[query.time].listed)
-        kept = self.holds(query.where) & (self._cells[query.time] < times)
-        cells, is_event = self._cells[query.time][kept], self.holds(query.event)[kept]
-        d = np.bincount(cells[is_event], minlength=times)
-        r = np.bincount(cells, minlength=times)[::-1].cumsum()[::-1]
-        return np.cumprod(1 - np.divide(d, r, out=np.zeros(times), where=r > 0))
-
-    def _slope(self, query: Trend) -> float:
-        """Compute the slope of least squares of an outcome over scores."""
-        numbers, declared, kept = self._numbers[query.over], self._universe[query.over], self.holds(query.where)
-        if numbers is None:
-            cells = self._cells[query.over]
-            numbers = np.where(cells < len(declared.listed), cells.astype(float), np.nan)
-        outcome = (
-            self._numbers[query.of.attribute] if isinstance(query.of, Mean) else self.holds(query.of).astype(float)
-        )
-        assert outcome is not None
-        kept = kept & ~np.isnan(numbers) & ~np.isnan(outcome)
-        x, y = numbers[kept], outcome[kept]
-        return float(((x - x.mean()) * (y - y.mean())).mean() / x.var())
-
-    def _contrasts(self, query: GroupContrast) -> Array:
-        """Compute comparisons of groups from the answer about each group."""
-        values = np.asarray(self.answer(query.of))
-        values = values / (1 - values) if query.measure == "odds ratio" else values
-        if query.against is None:
-            first, second = np.triu_indices(len(values), 1)
-        else:
-            at = query.place(self._universe)
-            first = np.delete(np.arange(len(values)), at)
-            second = np.full(first.size, at)
-        a, b = values[first], values[second]
-        return np.asarray(a - b if query.measure == "difference" else a / b)
-
-    def answer(self, query: Query) -> float | Array:
-        """Compute the true answer to a question."""
-        match query:
-            case Marginal():
-                names = tuple(dict.fromkeys(query.attributes))
-                table = np.zeros(self._universe.sizes(names))
-                np.add.at(table, tuple(self._cells[name] for name in names), 1 / self._rows)
-                return table
-            case WeightedQuery():
-                return float(self._weights(query).mean())
-            case Mean():
-                return float(self.values(query.attribute, query.where).mean())
-            case Share():
-                return float(self.holds(query.part)[self.holds(query.where)].mean())
-            case Ratio():
-                return float(self.holds(query.above).sum() / self.holds(query.below).sum())
-            case InterpolatedQuantile():
-                return float(np.quantile(self.values(query.attribute, query.where), query.q))
-            case QuantileStatistic():
-                values = np.sort(self.values(query.attribute, query.where))
-                return float(values[max(1, math.ceil(query.q * len(values))) - 1])  # q = 0 gives the least value
-            case Total():
-                return float(self.values(query.attribute, query.where).sum())
-            case Variance():
-                return float(self.values(query.attribute, query.where).var())
-            case Correlation():
-                a, b = self._numbers[query.first], self._numbers[query.second]
-                assert a is not None and b is not None
-                both = self.holds(query.where) & ~np.isnan(a) & ~np.isnan(b)
-                return float(np.corrcoef(a[both], b[both])[0, 1])
-            case Histogram(days=days) if days is not None:
-                values, edges = self.values(query.attribute, query.where), [float(days_given(day)[0]) for day in days]
-                return np.asarray(np.histogram(values, edges)[0] / self._rows)
-            case Histogram() if query.edges is not None:
-                values = self.values(query.attribute, query.where)
-                return np.asarray(np.histogram(values, query.edges)[0] / self._rows)
-            case Histogram():
-                return self.answer(
-                    GroupedQuestion((query.attribute,), Count(()) if query.where is None else query.where)
-                )
-            case Top():
-                return np.sort(np.asarray(self.answer(Marginal((query.attribute,)))))[::-1][: query.k]
-            case Difference():
-                return self.answer(query.first) - self.answer(query.second)
-            case NumberRatio():
-                return self.answer(query.above) / self.answer(query.below)
-            case OddsRatio():
-                first, second = (np.asarray(self.answer(share)) for share in query.shares)
-                return float(first / (1 - first) * (1 - second) / second)
-            case RelativeRisk():
-                return self.answer(query.shares[0]) / self.answer(query.shares[1])
-            case Trend():
-                return self._slope(query)
-            case Survival():
-                return self._survival(query)
-            case PairAssociation():
-                kept, pair = self.holds(query.where), (query.first, query.second)
-                table = np.zeros(self._universe.sizes(pair))
-                np.add.at(table, tuple(self._cells[name][kept] for name in pair), 1.0)
-                return cramers_v_of(table)
-            case GroupContrast():
-                return self._contrasts(query)
-            case GroupedQuestion(of=None, by=None):
-                return self.answer(Marginal(query.attributes))
-            case GroupedQuestion():
-                return np.asarray(np.vectorize(self.answer, otypes=[float])(query.parts(self._universe)))
-        own = getattr(query, "true_value", None)  # a statistic outside of this list computes its own
-        return float(self.holds(query).mean()) if own is None else own(self.values)
 
 
 def unsafe_respondent(data: DataSource) -> _Truth:

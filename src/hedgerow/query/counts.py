@@ -22,6 +22,7 @@ from hedgerow.errors import InvalidInput
 from hedgerow.query.bound import Bound, BoundQuestion, Estimate, Labels
 from hedgerow.query.composed import BoundCount, ComposedQuestion
 from hedgerow.query.linear import Condition, Linear, require_table, spread
+from hedgerow.query.raw_rows import RawRows
 from hedgerow.universe.attributes import Cover, not_
 from hedgerow.universe.universe import Universe
 
@@ -88,6 +89,14 @@ class Query:
         ('sex',)
         """
         raise NotImplementedError
+
+    def holds(self, rows: RawRows) -> NDArray[np.bool_]:
+        """Return for each row whether the question, as a condition, holds. For ``unsafe`` alone."""
+        return np.asarray(rows.weights(self) == 1)
+
+    def true_value(self, rows: RawRows) -> float | Array:
+        """Return the true answer, by its definition. For ``unsafe`` alone."""
+        return float(self.holds(rows).mean())
 
     def _identity(self) -> Any:
         """Return a hashable value that is equal for equal questions."""
@@ -176,6 +185,10 @@ class Count(Query):
         high = Linear.product(universe, {name: cover.touched for name, cover in covers.items()})
         return _between(universe, low, high, _multiply_vectors(universe, {n: c.share for n, c in covers.items()}))
 
+    def holds(self, rows: RawRows) -> NDArray[np.bool_]:
+        """Return for each row whether all predicates hold."""
+        return rows.satisfy(self.predicates)
+
     def among(self, group: Query) -> Query:
         """Return the count of the records that are in the group, too."""
         return self & group
@@ -226,6 +239,11 @@ class CombinedQuery(Query):
             share = 1.0 - reduce(np.multiply, [1.0 - share for share in shares])
         return _between(universe, low, high, Linear.from_table(universe, names, np.broadcast_to(share, sizes)))
 
+    def holds(self, rows: RawRows) -> NDArray[np.bool_]:
+        """Return for each row whether all parts hold, or any."""
+        combine = np.logical_and if self.operation == "and" else np.logical_or
+        return np.asarray(combine.reduce([part.holds(rows) for part in self.parts]))
+
     def among(self, group: Query) -> Query:
         """Return the count of the records that are in the group, too."""
         return self & group
@@ -252,6 +270,10 @@ class Not(Query):
         )
         return low if part.is_exact else _between(universe, low, high, share)
 
+    def holds(self, rows: RawRows) -> NDArray[np.bool_]:
+        """Return for each row whether the part does not hold."""
+        return ~self.part.holds(rows)
+
     def among(self, group: Query) -> Query:
         """Return the count of the records that are in the group, too."""
         return self & group
@@ -275,6 +297,10 @@ class WeightedQuery(Query):
     def on(self, universe: Universe, resolution: Resolution = "values") -> Linear:
         """Bind the table of weights."""
         return Linear.from_table(universe, self.attributes, self.weights)
+
+    def true_value(self, rows: RawRows) -> float:
+        """Return the mean weight of the rows."""
+        return float(rows.weights(self).mean())
 
     def _identity(self) -> Any:
         return ("linear", self.attributes, self.weights.shape, self.weights.tobytes())
@@ -427,6 +453,10 @@ class Marginal(Query):
         require_table(names, universe.sizes(names))
         asked = dict.fromkeys(universe.index(name) for name in self.attributes)
         return BoundMarginal(universe, names, tuple(universe.names[i] for i in asked))
+
+    def true_value(self, rows: RawRows) -> Array:
+        """Return the fraction of the rows in each cell."""
+        return rows.table(tuple(dict.fromkeys(self.attributes)), None) / rows.count
 
     def _identity(self) -> Any:
         return ("marginal", tuple(dict.fromkeys(self.attributes)))

@@ -37,6 +37,7 @@ from hedgerow.query.counts import (
     require_boolean,
 )
 from hedgerow.query.linear import Condition, Linear, key_of, require_table, spread
+from hedgerow.query.raw_rows import RawRows
 from hedgerow.universe.universe import Universe
 
 STEPS = 64  # c is rounded to one of this many steps between least and greatest value, so that a repeat asks the same
@@ -336,6 +337,10 @@ class Mean(Query):
         """Bind the mean."""
         return bound_mean("A mean", universe, self.attribute, self.where, resolution)
 
+    def true_value(self, rows: RawRows) -> float:
+        """Return the mean of the values."""
+        return float(rows.values(self.attribute, self.where).mean())
+
     def among(self, group: Query) -> Query:
         """Return the mean over the records of the group."""
         return Mean(self.attribute, narrow(self.where, group))
@@ -364,6 +369,10 @@ class Share(Query):
         low, high, middle = (spread(query, names) for query in (part.low, part.high, part.share))
         return BoundMean(universe, names, low, high, middle, among)
 
+    def true_value(self, rows: RawRows) -> float:
+        """Return the part of the rows of ``where`` that are among those of ``part``."""
+        return float(self.part.holds(rows)[rows.holds(self.where)].mean())
+
     def among(self, group: Query) -> Query:
         """Return the share over the records of the group."""
         return Share(self.part, self.where & group)
@@ -390,6 +399,10 @@ class Ratio(Query):
         require_table(names, universe.sizes(names))
         _require_someone("A ratio", below, self.below)
         return BoundRatio(universe, names, above, below)
+
+    def true_value(self, rows: RawRows) -> float:
+        """Return the ratio of the two numbers of rows."""
+        return float(self.above.holds(rows).sum() / self.below.holds(rows).sum())
 
     def _identity(self) -> Any:
         return ("ratio", self.above._identity(), self.below._identity())

@@ -28,6 +28,7 @@ from hedgerow.query.composed import ComposedQuestion, Ends, LinearKnowledge
 from hedgerow.query.counts import Count, Query, Resolution, bound_condition
 from hedgerow.query.linear import Condition, Linear, require_table
 from hedgerow.query.ratios import BoundMean
+from hedgerow.query.raw_rows import RawRows
 from hedgerow.query.statistics.spread import ROUNDED, BoundCorrelation
 from hedgerow.query.statistics.statistic import OfRecords, SingleQuestion, offer, require_where
 from hedgerow.universe.universe import Universe
@@ -204,6 +205,10 @@ class PairAssociation(OfRecords):
             "An association", math.prod(bound.shape), sum(bound.shape), "Declare coarser bins, or fewer values"
         )
         return bound
+
+    def true_value(self, rows: RawRows) -> float:
+        """Return Cramér's V of the table of counts."""
+        return cramers_v_of(rows.table((self.first, self.second), self.where))
 
     def __repr__(self) -> str:
         where = "" if self.where is None else f", where={self.where!r}"

@@ -27,6 +27,7 @@ from hedgerow.query.bound import Labels
 from hedgerow.query.composed import ComposedQuestion, Ends, LinearKnowledge
 from hedgerow.query.counts import Query, Resolution, bound_condition, count, is_boolean
 from hedgerow.query.linear import Linear
+from hedgerow.query.raw_rows import RawRows
 from hedgerow.query.statistics.statistic import OfRecords, offer, require_where
 from hedgerow.universe.universe import Universe
 
@@ -145,6 +146,15 @@ class Survival(OfRecords):
             tuple(counted(is_time & (cells >= k)) for k in range(times)),
             tuple(counted(cells <= k, self.event) for k in range(times)),
         )
+
+    def true_value(self, rows: RawRows) -> Array:
+        """Return the survival curve over the cells of the time."""
+        times = len(rows.universe[self.time].listed)
+        kept = rows.holds(self.where) & (rows.cells(self.time) < times)
+        cells, is_event = rows.cells(self.time)[kept], self.event.holds(rows)[kept]
+        d = np.bincount(cells[is_event], minlength=times)
+        r = np.bincount(cells, minlength=times)[::-1].cumsum()[::-1]
+        return np.cumprod(1 - np.divide(d, r, out=np.zeros(times), where=r > 0))
 
 
 def survival(time: str, event: str | Query, where: Query | None = None) -> Query:

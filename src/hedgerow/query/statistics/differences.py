@@ -23,6 +23,7 @@ from hedgerow.query.counts import (
     Resolution,
 )
 from hedgerow.query.linear import Linear, require_table, spread
+from hedgerow.query.raw_rows import RawRows
 from hedgerow.query.statistics.statistic import Statistic, offer, part_of
 from hedgerow.universe.universe import Universe
 
@@ -125,6 +126,10 @@ class Difference(Statistic):
     def on(self, universe: Universe, resolution: Resolution = "values") -> BoundDifference:
         """Bind both parts."""
         return difference_of(universe, self.first, self.second, resolution)
+
+    def true_value(self, rows: RawRows) -> float | Array:
+        """Return the difference of the true answers."""
+        return self.first.true_value(rows) - self.second.true_value(rows)
 
 
 def difference_of(universe: Universe, first: Query, second: Query, resolution: Resolution) -> BoundDifference:

@@ -13,10 +13,12 @@ from typing import Any
 
 import numpy as np
 
+from hedgerow._types import Array
 from hedgerow.errors import InvalidInput
 from hedgerow.query.composed import ComposedQuestion
 from hedgerow.query.counts import Count, Query, Resolution, bound_condition, count, is_boolean
 from hedgerow.query.linear import spread
+from hedgerow.query.raw_rows import RawRows
 from hedgerow.query.statistics.differences import difference_of
 from hedgerow.query.statistics.groups import GroupedQuestion, require_kept
 from hedgerow.query.statistics.odds import odds_of, quotient_of
@@ -76,6 +78,19 @@ class GroupContrast(Statistic):
         compare_parts = MEASURES[self.measure]
         found = tuple(compare_parts(universe, parts[i], parts[j], resolution) for i, j in pairs)
         return SeveralQuestions(found, (axis,), all(part.is_fraction for part in found))
+
+    def true_value(self, rows: RawRows) -> Array:
+        """Return the comparisons of the true answers of the groups."""
+        values = np.asarray(self.of.true_value(rows))
+        values = values / (1 - values) if self.measure == "odds ratio" else values
+        if self.against is None:
+            first, second = np.triu_indices(len(values), 1)
+        else:
+            at = self.place(rows.universe)
+            first = np.delete(np.arange(len(values)), at)
+            second = np.full(first.size, at)
+        a, b = values[first], values[second]
+        return np.asarray(a - b if self.measure == "difference" else a / b)
 
     def place(self, universe: Universe) -> int:
         """Return the cell of the group that the others are compared with."""

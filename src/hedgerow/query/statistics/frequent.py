@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hedgerow._types import Names
+from hedgerow._types import Array, Names
 from hedgerow.errors import InvalidInput
 from hedgerow.query.bound import Estimate
 from hedgerow.query.composed import (
@@ -15,12 +15,14 @@ from hedgerow.query.composed import (
 )
 from hedgerow.query.counts import (
     BoundMarginal,
+    Marginal,
     MarginalRespondent,
     Query,
     Resolution,
     marginal,
 )
 from hedgerow.query.linear import Linear
+from hedgerow.query.raw_rows import RawRows
 from hedgerow.query.statistics.statistic import Statistic, offer
 from hedgerow.universe.universe import Universe
 
@@ -87,6 +89,10 @@ class Top(Statistic):
         whole = marginal(self.attribute).on(universe)
         assert isinstance(whole, BoundMarginal)
         return BoundTop(whole, min(self.k, universe[self.attribute].size))
+
+    def true_value(self, rows: RawRows) -> Array:
+        """Return the largest fractions of single values."""
+        return np.sort(Marginal((self.attribute,)).true_value(rows))[::-1][: self.k]
 
 
 def top(attribute: str, k: int) -> Query:

@@ -13,11 +13,13 @@ from numpy.typing import NDArray
 from hedgerow import _memory
 from hedgerow._checks import listed_names
 from hedgerow._registry import NEWER
+from hedgerow._types import Array
 from hedgerow.errors import InvalidInput, TooLarge
 from hedgerow.query.bound import Bound, Labels
 from hedgerow.query.counts import (
     QUESTIONS,
     Count,
+    Marginal,
     Query,
     Resolution,
     bound,
@@ -25,6 +27,7 @@ from hedgerow.query.counts import (
     marginal,
 )
 from hedgerow.query.ratios import Mean, Share, mean, share
+from hedgerow.query.raw_rows import RawRows
 from hedgerow.query.statistics.periods import Cell, period_cells, require_part
 from hedgerow.query.statistics.quantiles import median, quantile
 from hedgerow.query.statistics.spread import variance
@@ -63,6 +66,12 @@ class GroupedQuestion(Statistic):
             return marginal(*self.attributes).on(universe)
         parts = tuple(single(part, universe, resolution) for part in self.parts(universe).ravel().tolist())
         return SeveralQuestions(parts, self.axes(universe), all(part.is_fraction for part in parts))
+
+    def true_value(self, rows: RawRows) -> float | Array:
+        """Return the true answer of each group."""
+        if self.of is None and self.by is None:
+            return Marginal(self.attributes).true_value(rows)
+        return np.array([float(part.true_value(rows)) for part in self.parts(rows.universe)])
 
     def axes(self, universe: Universe) -> Labels:
         """Return each attribute with the labels of its groups."""

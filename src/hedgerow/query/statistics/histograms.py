@@ -12,6 +12,7 @@ import numpy as np
 
 from hedgerow import _memory
 from hedgerow._registry import NEWER
+from hedgerow._types import Array
 from hedgerow.errors import InvalidInput
 from hedgerow.query.counts import (
     Query,
@@ -19,6 +20,7 @@ from hedgerow.query.counts import (
     count,
 )
 from hedgerow.query.linear import Linear
+from hedgerow.query.raw_rows import RawRows
 from hedgerow.query.statistics.statistic import (
     SeveralQuestions,
     SingleQuestion,
@@ -77,6 +79,13 @@ class Histogram(Statistic):
             for cell in cells
         )
         return SeveralQuestions(parts, ((self.attribute, labels),), True)
+
+    def true_value(self, rows: RawRows) -> Array:
+        """Return the fraction of the rows in each bin."""
+        edges = self.edges if self.days is None else [float(day_given(day)) for day in self.days]
+        if edges is None:
+            return rows.table((self.attribute,), self.where) / rows.count
+        return np.asarray(np.histogram(rows.values(self.attribute, self.where), np.array(edges))[0] / rows.count)
 
     def __repr__(self) -> str:
         edges = self.edges if self.days is None else self.days

@@ -13,12 +13,13 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import ClassVar
 
-from hedgerow._types import Names
+from hedgerow._types import Array, Names
 from hedgerow.errors import InvalidInput
 from hedgerow.query import ratios
 from hedgerow.query.composed import AnswerKnowledge, ComposedQuestion, Ends, LinearKnowledge
 from hedgerow.query.counts import Query, Resolution, is_boolean, require_boolean
 from hedgerow.query.ratios import Share
+from hedgerow.query.raw_rows import RawRows
 from hedgerow.query.statistics.statistic import MAKERS, STATISTICS, Statistic, offer, part_of
 from hedgerow.universe.universe import Universe
 
@@ -148,6 +149,10 @@ class NumberRatio(Statistic):
         """Bind both parts."""
         return quotient_of(universe, self.above, self.below, resolution)
 
+    def true_value(self, rows: RawRows) -> float | Array:
+        """Return the ratio of the true answers."""
+        return self.above.true_value(rows) / self.below.true_value(rows)
+
     def __repr__(self) -> str:
         return f"ratio({self.above!r}, {self.below!r})"
 
@@ -173,6 +178,11 @@ class RelativeRisk(Statistic):
         """Bind both shares."""
         return quotient_of(universe, *self.shares, resolution)
 
+    def true_value(self, rows: RawRows) -> float | Array:
+        """Return the ratio of the two shares."""
+        first, second = (share.true_value(rows) for share in self.shares)
+        return first / second
+
     def __repr__(self) -> str:
         return f"relative_risk({self.part!r}, {self.first!r}, {self.second!r})"
 
@@ -184,6 +194,11 @@ class OddsRatio(RelativeRisk):
     def on(self, universe: Universe, resolution: Resolution = "values") -> BoundOddsRatio:
         """Bind both shares."""
         return odds_of(universe, *self.shares, resolution)
+
+    def true_value(self, rows: RawRows) -> float | Array:
+        """Return the ratio of the odds."""
+        first, second = (share.true_value(rows) for share in self.shares)
+        return first / (1 - first) * (1 - second) / second
 
     def __repr__(self) -> str:
         return f"odds_ratio({self.part!r}, {self.first!r}, {self.second!r})"

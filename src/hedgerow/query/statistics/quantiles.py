@@ -26,6 +26,7 @@ from hedgerow.query.counts import (
 )
 from hedgerow.query.linear import Condition, Linear, key_of, require_table, spread
 from hedgerow.query.ratios import BoundMean, numbers_among
+from hedgerow.query.raw_rows import RawRows
 from hedgerow.query.statistics.statistic import OfRecords, offer, real_number, require_where
 from hedgerow.universe.universe import Universe
 
@@ -242,6 +243,11 @@ class QuantileStatistic(OfRecords):
         between = self.is_interpolated and 0 < self.q < 1  # q = 0 and q = 1 need no interpolation
         return BoundQuantile(universe, self.attribute, self.q, low, high, order, among, whole, between)
 
+    def true_value(self, rows: RawRows) -> float:
+        """Return the least value with at least q of the values at or below it; for q = 0 the least value."""
+        values = np.sort(rows.values(self.attribute, self.where))
+        return float(values[max(1, math.ceil(self.q * len(values))) - 1])
+
     def __repr__(self) -> str:
         maker = "interpolated_quantile" if self.is_interpolated else "quantile"
         return f"{maker}({self.attribute!r}, {self.q:g}" + (")" if self.where is None else f", where={self.where!r})")
@@ -251,6 +257,10 @@ class InterpolatedQuantile(QuantileStatistic):
     """A quantile between neighboring values, made by ``interpolated_quantile``."""
 
     is_interpolated: ClassVar[bool] = True
+
+    def true_value(self, rows: RawRows) -> float:
+        """Return the quantile, interpolated between two values."""
+        return float(np.quantile(rows.values(self.attribute, self.where), self.q))
 
 
 def quantile(attribute: str, q: float, where: Query | None = None) -> Query:

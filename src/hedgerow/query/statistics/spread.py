@@ -23,6 +23,7 @@ from hedgerow.query.counts import (
 )
 from hedgerow.query.linear import Linear, require_table, spread
 from hedgerow.query.ratios import BoundMean, bound_mean, numbers_among
+from hedgerow.query.raw_rows import RawRows
 from hedgerow.query.statistics.statistic import OfRecords, offer, require_where
 from hedgerow.universe.universe import Universe
 
@@ -226,6 +227,10 @@ class Variance(OfRecords):
         part = bound_mean("A variance", universe, self.attribute, self.where, resolution)
         return BoundVariance(part, inner_variance(universe, self.attribute, resolution).reshape(part.middle.shape))
 
+    def true_value(self, rows: RawRows) -> float:
+        """Return the variance of the values."""
+        return float(rows.values(self.attribute, self.where).var())
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Correlation(OfRecords):
@@ -253,6 +258,12 @@ class Correlation(OfRecords):
             parts.append(BoundMean(universe, names, low, high, middle, among))
             inner.append(inner_variance(universe, name, resolution).reshape(shape))
         return BoundCorrelation(parts[0], parts[1], (inner[0], inner[1]))
+
+    def true_value(self, rows: RawRows) -> float:
+        """Return the correlation over the rows that have both values."""
+        a, b = rows.numbers(self.first), rows.numbers(self.second)
+        both = rows.holds(self.where) & ~np.isnan(a) & ~np.isnan(b)
+        return float(np.corrcoef(a[both], b[both])[0, 1])
 
 
 def variance(attribute: str, where: Query | None = None) -> Query:

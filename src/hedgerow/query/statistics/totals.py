@@ -19,6 +19,7 @@ from hedgerow.query.counts import (
 )
 from hedgerow.query.linear import Linear, spread
 from hedgerow.query.ratios import BoundMean, bound_mean
+from hedgerow.query.raw_rows import RawRows
 from hedgerow.query.statistics.statistic import OfRecords, offer, require_where
 from hedgerow.universe.universe import Universe
 
@@ -83,6 +84,10 @@ class Total(OfRecords):
     def on(self, universe: Universe, resolution: Resolution = "values") -> BoundTotal:
         """Bind the sum."""
         return BoundTotal(bound_mean("A total", universe, self.attribute, self.where, resolution))
+
+    def true_value(self, rows: RawRows) -> float:
+        """Return the sum of the values."""
+        return float(rows.values(self.attribute, self.where).sum())
 
 
 def total(attribute: str, where: Query | None = None) -> Query:

@@ -23,6 +23,7 @@ from hedgerow.query.composed import ComposedQuestion, Ends, LinearKnowledge
 from hedgerow.query.counts import Count, Query, Resolution, bound_condition, count, is_boolean
 from hedgerow.query.linear import Linear, require_table, spread
 from hedgerow.query.ratios import BoundMean, Mean, mean, narrow, numbers_among
+from hedgerow.query.raw_rows import RawRows
 from hedgerow.query.statistics.spread import BoundVariance, about, believed_mean, inner_variance, shift_range
 from hedgerow.query.statistics.statistic import OfRecords, offer, require_where
 from hedgerow.universe.universe import Universe
@@ -166,6 +167,14 @@ class Trend(OfRecords):
             inner = inner_variance(universe, self.over, resolution).reshape(shape)
         score = BoundMean(universe, names, low, high, middle, condition)
         return BoundTrend(score, BoundMean(universe, names, y[0], y[1], y[2], condition), inner)
+
+    def true_value(self, rows: RawRows) -> float:
+        """Return the slope of least squares of the outcome over the scores."""
+        numbers = rows.scores(self.over)
+        outcome = rows.numbers(self.of.attribute) if isinstance(self.of, Mean) else self.of.holds(rows).astype(float)
+        kept = rows.holds(self.where) & ~np.isnan(numbers) & ~np.isnan(outcome)
+        x, y = numbers[kept], outcome[kept]
+        return float(((x - x.mean()) * (y - y.mean())).mean() / x.var())
 
 
 def trend(of: str | Query, over: str, where: Query | None = None) -> Query:
