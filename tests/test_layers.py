@@ -120,17 +120,14 @@ TELL_KINDS_APART = {
     "hedgerow.answering.released_session",
     "hedgerow.answering.summary",
     "hedgerow.assistants.asking",
-    "hedgerow.assistants.results",
     "hedgerow.console.exploration",
     "hedgerow.console.recipes",
     "hedgerow.demo",
     "hedgerow.display.report_page",
-    "hedgerow.display.titles",
     "hedgerow.erm.solvers.whitened_descent",  # its steps are one loss's each
     "hedgerow.planning.lower_bounds",
     "hedgerow.server.asking",
     "hedgerow.server.questions",
-    "hedgerow.unsafe",
 }
 """The modules outside of a kind's folder that still test of which kind an object is. No module may join them."""
 

@@ -65,7 +65,7 @@ MODULE_WORDS = listed(
     mwem noisy number objective odd offline on one only openapi opening order outcome output over own owner page pair
     parquet parse people period perturbation perturbed picture planned planning pmw pool postgres potential practical
     privacy private problem process profile progress prospect protocol public publication publish published
-    publishing quantile queue quoting range rate ratio read reader reading recipe refit registering registrar
+    publishing quantile queue quoting range rate ratio raw read reader reading recipe refit registering registrar
     registration registry released remote renamed renyi replica replicate reply report request research resource
     result roth rule run sampled sampling scaling schema scope scoring scq search selection serialize
     scipy server service session set setting sgd shared signing simulation site small snapshot solver spark

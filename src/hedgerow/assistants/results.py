@@ -15,18 +15,8 @@ from hedgerow.query.bound import Bound
 from hedgerow.query.composed import ComposedQuestion
 from hedgerow.query.counts import BoundMarginal, Query
 from hedgerow.query.linear import Linear
-from hedgerow.query.ratios import BoundMean, Mean, Ratio, Share
-from hedgerow.query.statistics.contingency import PairAssociation
-from hedgerow.query.statistics.curves import Survival
-from hedgerow.query.statistics.differences import Difference
-from hedgerow.query.statistics.families import GroupContrast
+from hedgerow.query.ratios import BoundMean
 from hedgerow.query.statistics.frequent import BoundTop
-from hedgerow.query.statistics.groups import GroupedQuestion
-from hedgerow.query.statistics.odds import NumberRatio, RelativeRisk
-from hedgerow.query.statistics.quantiles import QuantileStatistic
-from hedgerow.query.statistics.spread import Correlation, Variance
-from hedgerow.query.statistics.totals import Total
-from hedgerow.query.statistics.trends import Trend
 
 LONGEST_LABEL, LONGEST_NAME = 200, 1_000  # characters of a label and of a column's name, as data
 MUCH = 0.2  # share of a bar that is worth a remark
@@ -42,33 +32,10 @@ def unit_of(query: Query, bound: Bound[Any], scale: str) -> str:
     """Return the unit of an answer, one of ``UNITS``."""
     if bound.in_rows:
         return "total"
-    kind = _kind(query)
+    kind = query.quantity
     if bound.is_fraction:
         return "rows" if scale == "rows" else "points" if kind == "points" else "share"
     return "value" if kind == "count" else kind
-
-
-def _kind(query: Any) -> str:
-    """Return the unit of a question as fractions, or "count" for all that is a fraction of the rows."""
-    match query:
-        case GroupedQuestion() if query.of is not None:
-            return _kind(query.of)
-        case GroupContrast():
-            return _difference_of(query.of, query.of) if query.measure == "difference" else "number"
-        case Difference():
-            return _difference_of(query.first, query.second)
-        case Ratio() | NumberRatio() | RelativeRisk() | PairAssociation() | Correlation():
-            return "number"
-        case Share() | Survival():
-            return "share"
-        case Mean() | QuantileStatistic() | Variance() | Trend() | Total():
-            return "value"
-    return "count"
-
-
-def _difference_of(first: Any, second: Any) -> str:
-    kinds = {_kind(first), _kind(second)}
-    return "points" if kinds <= {"share", "count", "points"} else "number" if kinds == {"number"} else "value"
 
 
 Ends = tuple[Any, Any]

@@ -213,16 +213,14 @@ def _draw_one(
         return axes
     texts = [titles.label(label) for label in labels]
     if not ordered:
-        drawing, texts = _largest_first(
-            drawing, texts, top, titles.has_shares(answer.query), quantity.startswith("share")
-        )
+        drawing, texts = _largest_first(drawing, texts, top, answer.query.divides_rows, quantity.startswith("share"))
     horizontal = not ordered or max(map(len, texts)) > LONG or sum(map(len, texts)) > 60
     axes = _new(axes, 1.4 + 0.24 * len(texts) if horizontal else 3.4)
     places = np.arange(len(texts), dtype=float)
     _bars(axes, places, drawing, 0.72, COLORS[0], horizontal=horizontal, is_amount=_is_amount(quantity))
     _name_cells(axes, places, texts, answer.labels[0][0], horizontal=horizontal)
     left_out = len(labels) - drawing.values.shape[0]
-    some = f" · the largest {len(texts)} of {len(labels)}" if left_out and not titles.has_shares(answer.query) else ""
+    some = f" · the largest {len(texts)} of {len(labels)}" if left_out and not answer.query.divides_rows else ""
     _name_values(axes, quantity, f"{drawing.legend}{some}", horizontal=horizontal)
     return axes
 

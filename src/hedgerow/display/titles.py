@@ -19,7 +19,7 @@ from hedgerow.query.statistics.families import GroupContrast
 from hedgerow.query.statistics.frequent import Top
 from hedgerow.query.statistics.groups import GroupedQuestion
 from hedgerow.query.statistics.histograms import Histogram
-from hedgerow.query.statistics.odds import NumberRatio, OddsRatio, RelativeRisk
+from hedgerow.query.statistics.odds import NumberRatio, RelativeRisk
 from hedgerow.query.statistics.quantiles import QuantileStatistic
 from hedgerow.query.statistics.spread import Correlation, Variance
 from hedgerow.query.statistics.totals import Total
@@ -111,8 +111,7 @@ def _(query: Any) -> str:
 
 @title.register
 def _(query: RelativeRisk) -> str:
-    called = "odds ratio" if isinstance(query, OddsRatio) else "relative risk"
-    return f"{called} of {condition(query.part)}: {condition(query.first)}, against {condition(query.second)}"
+    return f"{query.called} of {condition(query.part)}: {condition(query.first)}, against {condition(query.second)}"
 
 
 @title.register
@@ -174,21 +173,30 @@ def _(query: RowStatistic) -> str:
     return f"mean of {called} over {_join(query.attributes)}"
 
 
+@singledispatch
 def condition(query: Query) -> str:
     """Return a condition as a phrase, such as "sex is F and age is 40 to 65"."""
-    match query:
-        case Count() if not query.predicates:
-            return "anything holds"
-        case Count():
-            return " and ".join(_predicate(name, predicate) for name, predicate in query.predicates)
-        case CombinedQuery():
-            return f" {query.operation} ".join(_in_brackets(part) for part in query.parts)
-        case Not() if isinstance(query.part, Count) and len(query.part.predicates) == 1:
-            (name, predicate), *_ = query.part.predicates
-            return _predicate(name, not_(predicate))
-        case Not():
-            return f"not {_in_brackets(query.part)}"
     return title(query)
+
+
+@condition.register
+def _(query: Count) -> str:
+    parts = [_predicate(name, predicate) for name, predicate in query.predicates]
+    return " and ".join(parts) or "anything holds"
+
+
+@condition.register
+def _(query: CombinedQuery) -> str:
+    return f" {query.operation} ".join(_in_brackets(part) for part in query.parts)
+
+
+@condition.register
+def _(query: Not) -> str:
+    predicates: tuple[Any, ...] = getattr(query.part, "predicates", ())
+    if len(predicates) == 1:
+        ((name, predicate),) = predicates
+        return _predicate(name, not_(predicate))
+    return f"not {_in_brackets(query.part)}"
 
 
 def sentence(query: Any) -> str:
@@ -197,38 +205,75 @@ def sentence(query: Any) -> str:
     return said[:1].upper() + said[1:]
 
 
+@singledispatch
 def unit(query: Any, in_rows: bool) -> str:
     """Return the quantity that an answer to the question measures, as the title of an axis."""
-    match query:
-        case GroupedQuestion() if query.of is not None:
-            return unit(query.of, in_rows)
-        case GroupContrast():
-            return f"difference in {unit(query.of, in_rows)}" if query.measure == "difference" else "ratio"
-        case Difference():
-            first, second = unit(query.first, in_rows), unit(query.second, in_rows)
-            return f"difference in {first}" if first == second else "difference"
-        case Ratio() | NumberRatio() | RelativeRisk():
-            return "ratio"
-        case Trend():
-            return f"change for each unit of {query.over}"
-        case PairAssociation():
-            return "Cramér's V, from 0 to 1"
-        case Mean() | Variance() | QuantileStatistic() | Correlation() | Total():
-            return title(query).partition(" where ")[0]
-        case Share() | Survival():
-            return "share of those rows"
-        case WeightedQuery() if np.isin(query.weights, (0.0, 1.0)).all():
-            return "number of rows" if in_rows else "share of rows"
-        case Count() | CombinedQuery() | Not() | Marginal() | Histogram() | GroupedQuestion() | Parity() | Top():
-            return "number of rows" if in_rows else "share of rows"
     return "value"
 
 
-def has_shares(query: Any) -> bool:
-    """Return True if the cells of an answer are counts of different rows, which may be added."""
-    return isinstance(query, Marginal | Histogram) or (
-        isinstance(query, GroupedQuestion) and isinstance(query.of, Count | CombinedQuery | Not | None)
-    )
+@unit.register(Count)
+@unit.register(CombinedQuery)
+@unit.register(Not)
+@unit.register(Marginal)
+@unit.register(Histogram)
+@unit.register(Parity)
+@unit.register(Top)
+def _(query: Any, in_rows: bool) -> str:
+    return "number of rows" if in_rows else "share of rows"
+
+
+@unit.register
+def _(query: WeightedQuery, in_rows: bool) -> str:
+    is_count = np.isin(query.weights, (0.0, 1.0)).all()
+    return ("number of rows" if in_rows else "share of rows") if is_count else "value"
+
+
+@unit.register
+def _(query: GroupedQuestion, in_rows: bool) -> str:
+    return unit(Count(()) if query.of is None else query.of, in_rows)
+
+
+@unit.register
+def _(query: GroupContrast, in_rows: bool) -> str:
+    return f"difference in {unit(query.of, in_rows)}" if query.measure == "difference" else "ratio"
+
+
+@unit.register
+def _(query: Difference, in_rows: bool) -> str:
+    first, second = unit(query.first, in_rows), unit(query.second, in_rows)
+    return f"difference in {first}" if first == second else "difference"
+
+
+@unit.register(Ratio)
+@unit.register(NumberRatio)
+@unit.register(RelativeRisk)
+def _(query: Any, in_rows: bool) -> str:
+    return "ratio"
+
+
+@unit.register
+def _(query: Trend, in_rows: bool) -> str:
+    return f"change for each unit of {query.over}"
+
+
+@unit.register
+def _(query: PairAssociation, in_rows: bool) -> str:
+    return "Cramér's V, from 0 to 1"
+
+
+@unit.register(Mean)
+@unit.register(Variance)
+@unit.register(QuantileStatistic)
+@unit.register(Correlation)
+@unit.register(Total)
+def _(query: Any, in_rows: bool) -> str:
+    return title(query).partition(" where ")[0]
+
+
+@unit.register(Share)
+@unit.register(Survival)
+def _(query: Any, in_rows: bool) -> str:
+    return "share of those rows"
 
 
 def label(value: Any) -> str:
@@ -239,8 +284,7 @@ def label(value: Any) -> str:
 
 
 def _in_brackets(query: Query) -> str:
-    compound = isinstance(query, CombinedQuery | Not) or (isinstance(query, Count) and len(query.predicates) > 1)
-    return f"({condition(query)})" if compound else condition(query)
+    return f"({condition(query)})" if query.is_compound else condition(query)
 
 
 def _where(query: Query | None) -> str:

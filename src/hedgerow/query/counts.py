@@ -29,6 +29,8 @@ from hedgerow.universe.universe import Universe
 Resolution = Literal["values", "bins"]
 """Object of a question: the values of the table, or the table coded by the universe's bins."""
 
+Quantity = Literal["count", "share", "points", "number", "value"]
+
 
 class Query:
     """A question about the table. ``on`` binds it to a universe; ``&``, ``|`` and ``~`` combine counts.
@@ -44,6 +46,20 @@ class Query:
     """True if the answer is a θ, whose error bounds the excess risk and not the distance of its entries."""
     is_asked_alone: ClassVar[bool] = False
     """True if it cannot be bound to a universe, but only be asked of a session."""
+    is_condition: ClassVar[bool] = False
+    """True if it counts the rows that satisfy a condition."""
+    divides_rows: ClassVar[bool] = False
+    """True if the cells of its answer count different rows."""
+
+    @property
+    def quantity(self) -> Quantity:
+        """What its answer is: a count of rows, a share, a difference of shares in points, a number or a value."""
+        return "count"
+
+    @property
+    def is_compound(self) -> bool:
+        """True for a condition of several parts, which stands in brackets within another."""
+        return False
 
     def among(self, group: Query) -> Query | None:
         """Return the question restricted to a group of records; None if the question cannot be restricted.
@@ -165,6 +181,13 @@ class Count(Query):
 
     __slots__ = ("predicates",)
 
+    is_condition: ClassVar[bool] = True
+
+    @property
+    def is_compound(self) -> bool:
+        """True with several predicates."""
+        return len(self.predicates) > 1
+
     def __init__(self, predicates: tuple[tuple[str, Any], ...]) -> None:
         self.predicates = predicates
 
@@ -208,6 +231,13 @@ class CombinedQuery(Query):
 
     operation: str
     parts: tuple[Query, ...]
+
+    is_condition: ClassVar[bool] = True
+
+    @property
+    def is_compound(self) -> bool:
+        """True: it has parts."""
+        return True
 
     def __init__(self, operation: str, parts: tuple[Query, ...]) -> None:
         for part in parts:
@@ -257,6 +287,13 @@ class CombinedQuery(Query):
 
 class Not(Query):
     """The records for which a question is false."""
+
+    is_condition: ClassVar[bool] = True
+
+    @property
+    def is_compound(self) -> bool:
+        """True: it has parts."""
+        return True
 
     def __init__(self, part: Query) -> None:
         require_boolean(part)
@@ -443,6 +480,8 @@ class BoundMarginal(BoundQuestion):
 
 class Marginal(Query):
     """A contingency table, made by ``marginal``."""
+
+    divides_rows: ClassVar[bool] = True
 
     def __init__(self, attributes: tuple[str, ...]) -> None:
         self.attributes = attributes

@@ -30,6 +30,7 @@ from hedgerow.query.composed import (
 from hedgerow.query.counts import (
     QUESTIONS,
     Count,
+    Quantity,
     Query,
     Resolution,
     bound_condition,
@@ -328,6 +329,11 @@ def _over(known: LinearKnowledge, above: Linear, below: Linear) -> float:
 class Mean(Query):
     """A mean, made by ``mean``."""
 
+    @property
+    def quantity(self) -> Quantity:
+        """A value in the units of the column."""
+        return "value"
+
     def __init__(self, attribute: str, where: Query | None) -> None:
         if where is not None:
             require_boolean(where)
@@ -354,6 +360,11 @@ class Mean(Query):
 
 class Share(Query):
     """A share, made by ``share``."""
+
+    @property
+    def quantity(self) -> Quantity:
+        """A share of some rows."""
+        return "share"
 
     def __init__(self, part: Query, where: Query) -> None:
         require_boolean(part)
@@ -386,6 +397,11 @@ class Share(Query):
 
 class Ratio(Query):
     """A ratio, made by ``ratio``."""
+
+    @property
+    def quantity(self) -> Quantity:
+        """A number without a unit."""
+        return "number"
 
     def __init__(self, above: Query, below: Query) -> None:
         require_boolean(above)

@@ -25,7 +25,7 @@ from hedgerow import _memory
 from hedgerow._types import Array, Names
 from hedgerow.errors import InvalidInput
 from hedgerow.query.composed import ComposedQuestion, Ends, LinearKnowledge
-from hedgerow.query.counts import Count, Query, Resolution, bound_condition
+from hedgerow.query.counts import Count, Quantity, Query, Resolution, bound_condition
 from hedgerow.query.linear import Condition, Linear, require_table
 from hedgerow.query.ratios import BoundMean
 from hedgerow.query.raw_rows import RawRows
@@ -177,6 +177,11 @@ class PairAssociation(OfRecords):
     first: str
     second: str
     where: Query | None = None
+
+    @property
+    def quantity(self) -> Quantity:
+        """A number without a unit."""
+        return "number"
 
     def __post_init__(self) -> None:
         require_where(self.where)

@@ -25,7 +25,7 @@ from hedgerow._types import Array
 from hedgerow.errors import InvalidInput, TooLarge
 from hedgerow.query.bound import Labels
 from hedgerow.query.composed import ComposedQuestion, Ends, LinearKnowledge
-from hedgerow.query.counts import Query, Resolution, bound_condition, count, is_boolean
+from hedgerow.query.counts import Quantity, Query, Resolution, bound_condition, count, is_boolean
 from hedgerow.query.linear import Linear
 from hedgerow.query.raw_rows import RawRows
 from hedgerow.query.statistics.statistic import OfRecords, offer, require_where
@@ -104,6 +104,11 @@ class Survival(OfRecords):
     time: str
     event: Query
     where: Query | None = None
+
+    @property
+    def quantity(self) -> Quantity:
+        """A share of some rows."""
+        return "share"
 
     def __post_init__(self) -> None:
         require_where(self.where)

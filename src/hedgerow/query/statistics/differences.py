@@ -19,6 +19,7 @@ from hedgerow.query.composed import (
     typical_total,
 )
 from hedgerow.query.counts import (
+    Quantity,
     Query,
     Resolution,
 )
@@ -118,6 +119,11 @@ class Difference(Statistic):
     first: Query
     second: Query
 
+    @property
+    def quantity(self) -> Quantity:
+        """A difference, in points if both are shares."""
+        return quantity_of_difference(self.first, self.second)
+
     def __post_init__(self) -> None:
         for part in (self.first, self.second):
             if not isinstance(part, Query):
@@ -158,3 +164,9 @@ def difference(first: Query, second: Query) -> Query:
 
 
 offer(Difference, difference)
+
+
+def quantity_of_difference(first: Query, second: Query) -> Quantity:
+    """Return the quantity of the difference of two answers."""
+    kinds = {first.quantity, second.quantity}
+    return "points" if kinds <= {"share", "count", "points"} else "number" if kinds == {"number"} else "value"

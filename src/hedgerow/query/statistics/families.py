@@ -16,10 +16,10 @@ import numpy as np
 from hedgerow._types import Array
 from hedgerow.errors import InvalidInput
 from hedgerow.query.composed import ComposedQuestion
-from hedgerow.query.counts import Count, Query, Resolution, bound_condition, count, is_boolean
+from hedgerow.query.counts import Count, Quantity, Query, Resolution, bound_condition, count, is_boolean
 from hedgerow.query.linear import spread
 from hedgerow.query.raw_rows import RawRows
-from hedgerow.query.statistics.differences import difference_of
+from hedgerow.query.statistics.differences import difference_of, quantity_of_difference
 from hedgerow.query.statistics.groups import GroupedQuestion, require_kept
 from hedgerow.query.statistics.odds import odds_of, quotient_of
 from hedgerow.query.statistics.statistic import SeveralQuestions, Statistic, offer
@@ -40,6 +40,11 @@ class GroupContrast(Statistic):
     of: Query
     against: Query | None = None
     measure: str = "difference"
+
+    @property
+    def quantity(self) -> Quantity:
+        """That of a difference, or a ratio."""
+        return quantity_of_difference(self.of, self.of) if self.measure == "difference" else "number"
 
     def __post_init__(self) -> None:
         if not (isinstance(self.of, GroupedQuestion) and self.of.of is not None and len(self.of.attributes) == 1):

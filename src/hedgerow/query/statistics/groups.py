@@ -20,6 +20,7 @@ from hedgerow.query.counts import (
     QUESTIONS,
     Count,
     Marginal,
+    Quantity,
     Query,
     Resolution,
     bound,
@@ -48,6 +49,16 @@ class GroupedQuestion(Statistic):
     by: str | None = field(default=None, metadata=NEWER)
     """Period or part of the date by which dates are grouped; None for their bins."""
 
+    @property
+    def quantity(self) -> Quantity:
+        """That of the question about each group."""
+        return "count" if self.of is None else self.of.quantity
+
+    @property
+    def divides_rows(self) -> bool:  # type: ignore[override]
+        """True if each group is counted."""
+        return self.of is None or self.of.is_condition
+
     def __post_init__(self) -> None:
         if self.by is not None:
             require_part(self.by)
@@ -71,7 +82,8 @@ class GroupedQuestion(Statistic):
         """Return the true answer of each group."""
         if self.of is None and self.by is None:
             return Marginal(self.attributes).true_value(rows)
-        return np.array([float(part.true_value(rows)) for part in self.parts(rows.universe)])
+        answers = np.vectorize(lambda part: part.true_value(rows), otypes=[float])
+        return np.asarray(answers(self.parts(rows.universe)))
 
     def axes(self, universe: Universe) -> Labels:
         """Return each attribute with the labels of its groups."""

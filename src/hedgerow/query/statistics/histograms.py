@@ -7,6 +7,7 @@ import itertools
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 
@@ -44,6 +45,8 @@ class Histogram(Statistic):
     where: Query | None = None
     days: tuple[str, ...] | None = field(default=None, metadata=NEWER)
     """Edges that are dates, as text."""
+
+    divides_rows: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         require_where(self.where)

@@ -17,7 +17,7 @@ from hedgerow._types import Array, Names
 from hedgerow.errors import InvalidInput
 from hedgerow.query import ratios
 from hedgerow.query.composed import AnswerKnowledge, ComposedQuestion, Ends, LinearKnowledge
-from hedgerow.query.counts import Query, Resolution, is_boolean, require_boolean
+from hedgerow.query.counts import Quantity, Query, Resolution, is_boolean, require_boolean
 from hedgerow.query.ratios import Share
 from hedgerow.query.raw_rows import RawRows
 from hedgerow.query.statistics.statistic import MAKERS, STATISTICS, Statistic, offer, part_of
@@ -140,6 +140,11 @@ class NumberRatio(Statistic):
     above: Query
     below: Query
 
+    @property
+    def quantity(self) -> Quantity:
+        """A number without a unit."""
+        return "number"
+
     def __post_init__(self) -> None:
         for part in (self.above, self.below):
             if not isinstance(part, Query):
@@ -161,9 +166,16 @@ class NumberRatio(Statistic):
 class RelativeRisk(Statistic):
     """A relative risk, made by ``relative_risk``."""
 
+    called: ClassVar[str] = "relative risk"
+
     part: Query
     first: Query
     second: Query
+
+    @property
+    def quantity(self) -> Quantity:
+        """A number without a unit."""
+        return "number"
 
     def __post_init__(self) -> None:
         for query in (self.part, self.first, self.second):
@@ -190,6 +202,8 @@ class RelativeRisk(Statistic):
 @dataclass(frozen=True, eq=False, repr=False)
 class OddsRatio(RelativeRisk):
     """An odds ratio, made by ``odds_ratio``."""
+
+    called: ClassVar[str] = "odds ratio"
 
     def on(self, universe: Universe, resolution: Resolution = "values") -> BoundOddsRatio:
         """Bind both shares."""

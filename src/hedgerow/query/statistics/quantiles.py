@@ -21,6 +21,7 @@ from hedgerow.query.composed import (
     typical_total,
 )
 from hedgerow.query.counts import (
+    Quantity,
     Query,
     Resolution,
 )
@@ -223,6 +224,11 @@ class QuantileStatistic(OfRecords):
     q: float
     where: Query | None = None
     is_interpolated: ClassVar[bool] = False
+
+    @property
+    def quantity(self) -> Quantity:
+        """A value in the units of the column."""
+        return "value"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "q", real_number("q", self.q))

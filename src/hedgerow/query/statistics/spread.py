@@ -18,6 +18,7 @@ from hedgerow.query.composed import (
     LinearKnowledge,
 )
 from hedgerow.query.counts import (
+    Quantity,
     Query,
     Resolution,
 )
@@ -219,6 +220,11 @@ class Variance(OfRecords):
     attribute: str
     where: Query | None = None
 
+    @property
+    def quantity(self) -> Quantity:
+        """A value in the square of the units."""
+        return "value"
+
     def __post_init__(self) -> None:
         require_where(self.where)
 
@@ -239,6 +245,11 @@ class Correlation(OfRecords):
     first: str
     second: str
     where: Query | None = None
+
+    @property
+    def quantity(self) -> Quantity:
+        """A number without a unit."""
+        return "number"
 
     def __post_init__(self) -> None:
         require_where(self.where)

@@ -14,6 +14,7 @@ from hedgerow.query.composed import (
     typical_total,
 )
 from hedgerow.query.counts import (
+    Quantity,
     Query,
     Resolution,
 )
@@ -77,6 +78,11 @@ class Total(OfRecords):
 
     attribute: str
     where: Query | None = None
+
+    @property
+    def quantity(self) -> Quantity:
+        """A value in the units of the column."""
+        return "value"
 
     def __post_init__(self) -> None:
         require_where(self.where)

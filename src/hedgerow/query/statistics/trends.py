@@ -20,7 +20,7 @@ import numpy as np
 from hedgerow._types import Array, Names
 from hedgerow.errors import InvalidInput
 from hedgerow.query.composed import ComposedQuestion, Ends, LinearKnowledge
-from hedgerow.query.counts import Count, Query, Resolution, bound_condition, count, is_boolean
+from hedgerow.query.counts import Count, Quantity, Query, Resolution, bound_condition, count, is_boolean
 from hedgerow.query.linear import Linear, require_table, spread
 from hedgerow.query.ratios import BoundMean, Mean, mean, narrow, numbers_among
 from hedgerow.query.raw_rows import RawRows
@@ -135,6 +135,11 @@ class Trend(OfRecords):
     of: Query
     over: str
     where: Query | None = None
+
+    @property
+    def quantity(self) -> Quantity:
+        """A change for each unit."""
+        return "value"
 
     def __post_init__(self) -> None:
         require_where(self.where)
