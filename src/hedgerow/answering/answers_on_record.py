@@ -14,10 +14,9 @@ from hedgerow.errors import HedgerowError
 from hedgerow.privacy.ledger import Entry
 from hedgerow.query.bound import Bound, Estimate
 from hedgerow.query.composed import ComposedQuestion
-from hedgerow.query.counts import BoundMarginal, OverTime, Query
+from hedgerow.query.counts import BoundMarginal, Query
 from hedgerow.query.counts import bound as bound_to
 from hedgerow.query.linear import Linear
-from hedgerow.query.row_statistic import RowStatistic
 from hedgerow.query.wording import restate
 from hedgerow.serialize import question_of
 from hedgerow.universe.universe import Universe
@@ -119,7 +118,7 @@ def costs_of_questions(log: Iterable[Entry], universe: Universe) -> dict[Hashabl
     """Return what each question cost in all, by the key of the bound question."""
     costs: dict[Hashable, float] = {}
     for entry in log:
-        if isinstance(entry.asked, Query) and not isinstance(entry.asked, OverTime | RowStatistic):
+        if isinstance(entry.asked, Query) and not entry.asked.is_asked_alone:
             key = bound_to(entry.asked, universe).key
             costs[key] = costs.get(key, 0.0) + entry.cost
     return costs

@@ -16,7 +16,7 @@ import hedgerow as hr
 from hedgerow._json import parse
 from hedgerow.answer import Answer
 from hedgerow.errors import HedgerowError
-from hedgerow.query.counts import OverTime, Query
+from hedgerow.query.counts import Query
 from hedgerow.report import plain, record_of
 from hedgerow.server.answer_queue import Meter, Resolution, Scale, question_name
 from hedgerow.server.buying import buy, require_bounded
@@ -279,7 +279,7 @@ async def _ask_one(
     call: Call, query: Query, within: float | None, scale: Scale = "fraction", resolution: Resolution = "values"
 ) -> Answer:
     """Answer a question for free, or buy its answer: a count over time is always paid for."""
-    if within is None and not isinstance(query, OverTime):
+    if within is None and not query.is_asked_alone:
         if not call.dataset.is_published:
             await require_bounded(call, query, resolution)
         (answer,) = await call.dataset.ask(call.token.analyst, [query], scale, resolution, call.meter)

@@ -10,7 +10,7 @@ from starlette.responses import JSONResponse
 
 from hedgerow.answer import Answer
 from hedgerow.errors import BudgetExceeded, InvalidInput
-from hedgerow.query.counts import OverTime, Query
+from hedgerow.query.counts import Query
 from hedgerow.server.answer_queue import Resolution, Scale, question_name
 from hedgerow.server.approvals import STATES, Approval, approval_record, purchase_digest
 from hedgerow.server.endpoint import Call, Reply, Service
@@ -62,7 +62,7 @@ async def buy(
         call.token.analyst,
         lambda session: sell(call.service, name, call.token, session, query, within, scale, resolution),
         call.meter,
-        is_long=query.is_convex or isinstance(query, OverTime),
+        is_long=query.is_convex or query.is_asked_alone,
     )
 
 
