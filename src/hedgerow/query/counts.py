@@ -53,7 +53,7 @@ class Query:
 
     @property
     def quantity(self) -> Quantity:
-        """What its answer is: a count of rows, a share, a difference of shares in points, a number or a value."""
+        """Quantity of its answer: a count of rows, a share, a difference of shares in points, a number or a value."""
         return "count"
 
     @property
@@ -107,11 +107,39 @@ class Query:
         raise NotImplementedError
 
     def holds(self, rows: RawRows) -> NDArray[np.bool_]:
-        """Return for each row whether the question, as a condition, holds. For ``unsafe`` alone."""
+        """Return for each row whether the question, as a condition, holds. Not private: for ``unsafe`` alone.
+
+        Parameters
+        ----------
+        rows : RawRows
+            The rows of a table as they are.
+
+        Returns
+        -------
+        array of bool
+
+        Example
+        -------
+        >>> hr.count(smoker=True).holds(rows).mean()  # doctest: +SKIP
+        """
         return np.asarray(rows.weights(self) == 1)
 
     def true_value(self, rows: RawRows) -> float | Array:
-        """Return the true answer, by its definition. For ``unsafe`` alone."""
+        """Return the true answer, by its definition. Not private: for ``unsafe`` alone.
+
+        Parameters
+        ----------
+        rows : RawRows
+            The rows of a table as they are.
+
+        Returns
+        -------
+        float or array
+
+        Example
+        -------
+        >>> hr.mean("age").true_value(rows)  # doctest: +SKIP
+        """
         return float(self.holds(rows).mean())
 
     def _identity(self) -> Any:

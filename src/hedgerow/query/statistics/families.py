@@ -43,7 +43,7 @@ class GroupContrast(Statistic):
 
     @property
     def quantity(self) -> Quantity:
-        """That of a difference, or a ratio."""
+        """Quantity of a difference, or a number for a ratio."""
         return quantity_of_difference(self.of, self.of) if self.measure == "difference" else "number"
 
     def __post_init__(self) -> None:

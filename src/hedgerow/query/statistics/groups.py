@@ -51,7 +51,7 @@ class GroupedQuestion(Statistic):
 
     @property
     def quantity(self) -> Quantity:
-        """That of the question about each group."""
+        """Quantity of the question about each group."""
         return "count" if self.of is None else self.of.quantity
 
     @property
