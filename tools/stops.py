@@ -31,7 +31,7 @@ import hedgerow as hr
 from hedgerow.data import HistogramSource
 
 SOURCE = Path(hr.__file__).parent
-LIMITS = {"open": (24, 47), "count": (18, 27), "convex": (27, 46)}  # stops, and all modules
+LIMITS = {"open": (24, 47), "count": (18, 27), "convex": (28, 47)}  # stops, and all modules
 
 UNIVERSE = hr.Universe(age=hr.Range(20, 80, bins=4), region=hr.Categories(["north", "south", "east"]), smoker=hr.Flag())
 CONVEX = hr.losses.Logistic(target="smoker", features=("age", "region"))
