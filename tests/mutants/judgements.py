@@ -480,3 +480,89 @@ harmful(
     "pass",
     "A file with arrays of its own is refused. Nothing noticed on the tree of the draw; tests/release_file/test_hostile_files.py does since.",
 )  # R2f1660e
+harmless(
+    "plan_matrix",
+    "tuple(times)",
+    "times",
+    "The multiples are only read in their order, from a list as from a tuple.",
+)  # R3b14c1f
+equivalent(
+    "onto_simplex",
+    "largest > shifts",
+    "largest >= shifts",
+    "Where a value equals its shift, both divisors give the same threshold.",
+)  # Re2b6c18
+harmless(
+    "",
+    "STRIDES = (4, 16)",
+    "STRIDES = (5, 16)",
+    "Accuracy only: which neighboring values a correction takes together.",
+)  # Rebd63cf
+harmless(
+    "build_theory_engine",
+    "configure_linear(budget, cells=data.universe.size, scale=scale, queries=queries, beta=beta / split, alpha=alpha, share=share / split)",
+    "configure_linear(budget, cells=data.universe.size, scale=scale, queries=queries, beta=beta / split / 2, alpha=alpha, share=share / split)",
+    "Accuracy only: the theorem's rounds are planned for half the failure probability.",
+)  # Rce7659b
+harmless(
+    "sample_size",
+    "max(1, math.prod(risk.outputs))",
+    "max(2, math.prod(risk.outputs))",
+    "Speed only: a sample of a loss with one output has twice as many records.",
+)  # R0af2001
+harmless(
+    "plan_matrix",
+    "event.sigma ** 2",
+    "event.sigma ** 3",
+    "Accuracy only: which of two plans with the same promise is taken.",
+)  # Rf47898f
+equivalent(
+    "Prefit._one_way_marginals",
+    "self.planned > 0",
+    "self.planned / 2 > 0",
+    "Half of a number is above 0 where the number is.",
+)  # R7c88fda
+harmless(
+    "Node",
+    "dataclass(frozen=True)",
+    "dataclass(frozen=False)",
+    "A guard against assignments that the library does not make.",
+    nth=1,
+)  # R23d4536
+harmless(
+    "descend_whitened",
+    "tick(t + 1)",
+    "pass",
+    "Only the progress that is shown to the owner.",
+)  # R9d1f450
+equivalent(
+    "on_population",
+    "math.expm1(plan.epsilon) if plan.epsilon < 1 else 1.0",
+    "math.expm1(plan.epsilon) if plan.epsilon < 1 else 2.0",
+    "Both are not below 1, which is all that is asked.",
+)  # Rd9299eb
+harmless(
+    "_is_area",
+    "isinstance(metric, str)",
+    "True",
+    "Wording only: a metric that is neither a text nor a metric is refused some lines later.",
+)  # Rb510b38
+harmless(
+    "on_population",
+    "SPARED * half",
+    "SPARED / half",
+    "A plan states a wider bound than the theorem gives, or the other theorem's.",
+    nth=2,
+)  # R08e7576
+harmless(
+    "_require_extras",
+    "extra(module)",
+    "pass",
+    "Wording only: each module of the service names its missing extra by itself.",
+)  # R3938289
+harmless(
+    "_from_schema",
+    "from_column(types[name], None, 16)",
+    "from_column(types[name], None, 17)",
+    "Accuracy only: into how many bins a draft divides numbers by default.",
+)  # Rc894834

@@ -41,6 +41,7 @@ EXPRESSIONS = (
     "extract(month FROM t)",
     "extract(dow FROM t)",
     "isodow(t)",
+    "weekday(t)",
     "dayname(t)",
     "monthname(t)",
     "week(t)",
