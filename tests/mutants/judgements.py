@@ -16,7 +16,7 @@ class Judgement:
     reason: str
 
 
-WRITTEN = {29: 5, 30: 6}
+WRITTEN = {29: 7, 30: 6}
 """By the seed of a fresh draw, for how many of its survivors tests were written after they had been run."""
 
 JUDGED: dict[tuple[str, str, str, int], Judgement] = {}
@@ -468,18 +468,6 @@ harmless(
     "refuse('A measurement', names, 'of a table of the universe')",
     "Wording only: which half of a refusal says what was found.",
 )  # Rf6840b9
-harmful(
-    "Prefit._overview",
-    "contextlib.suppress(BudgetExceeded)",
-    "__import__('contextlib').nullcontext()",
-    "After crashes that lost charges twice, a count of rows that can no longer be paid for ends the opening instead of costing less.",
-)  # Rf7a0647
-harmful(
-    "_with_arrays.filled",
-    "used.add(name)",
-    "pass",
-    "A file with arrays of its own is refused. Nothing noticed on the tree of the draw; tests/release_file/test_hostile_files.py does since.",
-)  # R2f1660e
 harmless(
     "plan_matrix",
     "tuple(times)",
