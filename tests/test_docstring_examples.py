@@ -14,6 +14,7 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.query.counts import Query
+from hedgerow.unsafe import _FrameRows
 
 MODULES = (hr, hr.losses, hr.erm, hr.estimators, hr.serialize, hr.audit, hr.unsafe)
 ELSEWHERE = {"connect", "by_statistical_queries"}  # a server, and twelve seconds: tests/server, tests/erm
@@ -85,7 +86,7 @@ def names(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         "hr": hr, "audit": hr.audit, "answer": session.ask(hr.count(sex="F")), "folder": folder, "session": session, "block": block, "universe": universe,
         "budget": budget, "frame": numbers, "train_frame": numbers, "X": X, "y": y, "loss": hr.losses.Logistic(),
         "model": lambda rows: rows["age"] > 40, "holdout": holdout, "first": hr.count(sex="F"), "second": hr.count(sex="M"),
-        "np": np, "mechanism": lambda data: data + np.random.default_rng().laplace(), "data": 0.0, "neighbour": 1.0,
+        "rows": _FrameRows(frame, universe), "np": np, "mechanism": lambda data: data + np.random.default_rng().laplace(), "data": 0.0, "neighbour": 1.0,
     }  # fmt: skip
 
 

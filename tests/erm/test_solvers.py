@@ -9,6 +9,7 @@ import dataclasses
 import functools
 import inspect
 import math
+import re
 from typing import Any
 
 import numpy as np
@@ -123,8 +124,8 @@ def test_a_solver_s_function_has_the_shared_parameters_and_its_own_fields(name) 
     assert all(parameters[option].default == own[option].default for option in own)
     assert all(parameters[k].kind == inspect.Parameter.KEYWORD_ONLY for k in set(parameters) - {"X", "y"})
     described = inspect.getdoc(function)
-    assert described.startswith(inspect.getdoc(planner))
-    assert all(f"\n- {parameter}: " in described for parameter in shared)
+    assert described.startswith(re.split(r"\n\n(?:Parameters|Example)\n", inspect.getdoc(planner))[0])
+    assert all(f"\n{parameter}\n    " in described for parameter in parameters)
 
 
 @every_solver

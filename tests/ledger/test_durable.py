@@ -674,7 +674,7 @@ def test_a_line_of_another_format_is_never_read_as_one_of_this_format(kind) -> N
             line = next_line(Head(), 1000, "", kind, json.dumps(fields | {"v": another}))
             with pytest.raises(hr.InvalidInput, match="The format of a ledger must be"):
                 replay.record_in(line)
-        with pytest.raises(hr.LedgerBroken, match="what a line of its kind is"):
+        with pytest.raises(hr.LedgerBroken, match="must have the form of its kind"):
             replay.record_in(next_line(Head(), 1000, "", kind, json.dumps(fields)))
 
 

@@ -124,7 +124,9 @@ def test_after_a_write_that_failed_nothing_more_is_written(opened, monkeypatch) 
     ledger = opened(PURE)
     log = ledger._parts.log
     with monkeypatch.context() as patched:
-        patched.setattr(type(ledger._store), "append", lambda *given: (_ for _ in ()).throw(OSError("disk full")))
+        patched.setattr(
+            type(ledger._store), "append", lambda *given, **options: (_ for _ in ()).throw(OSError("disk full"))
+        )
         with pytest.raises(OSError, match="disk full"):
             log.append(entry(0))
     assert ledger._parts.chain.is_broken and kept(ledger) == []
