@@ -132,6 +132,7 @@ def test_cells_without_a_number_have_no_bounds() -> None:
         (lambda: hr.Range(0, 3, bins=6, whole=True), "must each hold one. Found 6 bins from 0 to 3."),
         (lambda: AGE.cover((91, 100)), "must overlap the declared range, 17 to 90. Found (91, 100)"),
         (lambda: hr.Integers(0, 3).cover((7, 9)), "must overlap the declared range, 0 to 3."),
+        (lambda: hr.Integers(10**299, 10**299 + 3).cover((7, 9)), "100000000000… (300 characters). Found (7, 9)"),
         (lambda: AGE.cover(25.5), "A value must be one that the universe declares"),
         (lambda: AGE.cover(16), "A value must be one that the universe declares"),
         (lambda: AGE.cover(("a", "b")), "The ends of a range must be numbers, or None. Found 'a'."),

@@ -24,6 +24,7 @@ MOST_BINS = 2**20  # a Range or Dates lists its bins, and has at most this many
 # ends of Integers, can declare any number of them.
 MOST_CELLS = 2**21
 KEPT_CELLS = 2**18  # most cells in the covers that an attribute keeps
+LONGEST_NUMBER = 40  # characters of a number that a message shows whole
 PLAIN = {int, float, str, bool, type(None)}  # a predicate of such values, and of no subclass, is known by them
 NUMBERS = (int, float, np.number)
 
@@ -413,8 +414,9 @@ class Attribute:
         least, most = self._extent
         if low > most or high < least:
             raise InvalidInput(
-                f"A range must overlap the declared range, {self._write_label(least)} to {self._write_label(most)}. "
-                f"Found ({low!r}, {high!r}), where no record can be. Ask about declared values, or declare more."
+                f"A range must overlap the declared range, {_brief(self._write_label(least))} to "
+                f"{_brief(self._write_label(most))}. Found ({_brief(repr(low))}, {_brief(repr(high))}), where no record "
+                "can be. Ask about declared values, or declare more."
             )
 
     def _write_label(self, number: float) -> str:
@@ -586,3 +588,8 @@ def with_extras(labels: Sequence[Any], missing: bool, other: bool) -> tuple[Any,
 def values_with_extras(values: NDArray[np.float64], missing: bool, other: bool) -> NDArray[np.float64]:
     """Append NaN for each extra cell, which has no value."""
     return np.append(values, [np.nan] * (missing + other))
+
+
+def _brief(written: str) -> str:
+    """Return a number as it is written, or its first digits and how many there are, if they would fill a page."""
+    return written if len(written) <= LONGEST_NUMBER else f"{written[:12]}… ({len(written)} characters)"
