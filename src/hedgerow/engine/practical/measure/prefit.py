@@ -474,7 +474,7 @@ class Prefit:
     ) -> float:
         """Return the factor of the chosen sets' precisions with which they cost this share of all sets ``among``.
 
-        1 if none is chosen, or all are.
+        It is 1 if none is chosen, or all are.
         """
         costs = [
             k * math.prod(each.contribution.square for each in self._contrasts(s))
